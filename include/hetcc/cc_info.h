@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the three modules share towards the stack: inet_diag and pacing.
+ */
+#ifndef HETCC_CC_INFO_H
+#define HETCC_CC_INFO_H
+
+#include <linux/inet_diag.h>
+#include <net/tcp.h>
+
+/**
+ * hetcc_fill_vegas() - answer inet_diag (ss -ti) with tcpvegas_info
+ * @ext: extensions that were asked for
+ * @attr: attribute to be set
+ * @info: to be filled
+ * @enabled: the module's estimator is in use on this connection
+ * @count: what the module counts (its header says)
+ * @rtt_us: latest round trip time
+ * @minrtt_us: minimum round trip time
+ *
+ * Return: bytes of @info that are valid, 0 if this was not asked for.
+ */
+static inline size_t hetcc_fill_vegas(u32 ext, int *attr,
+				      union tcp_cc_info *info, bool enabled,
+				      u32 count, u32 rtt_us, u32 minrtt_us)
+{
+	if (!(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	info->vegas = (struct tcpvegas_info){
+		.tcpv_enabled = enabled,
+		.tcpv_rttcnt = count,
+		.tcpv_rtt = rtt_us,
+		.tcpv_minrtt = minrtt_us,
+	};
+	*attr = INET_DIAG_VEGASINFO;
+	return sizeof(struct tcpvegas_info);
+}
+
+/**
+ * hetcc_want_pacing() - let the stack space the segments of this connection
+ * @sk: socket
+ *
+ * Stays on when the congestion control is changed later, as with BBR: the
+ * stack has no way to tell who else asked for it.
+ */
+static inline void hetcc_want_pacing(struct sock *sk)
+{
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+}
+
+/* A connection that has sent nothing yet, not one that changes over to us */
+static inline bool hetcc_is_fresh(const struct tcp_sock *tp)
+{
+	return !tp->data_segs_out;
+}
+
+#endif /* HETCC_CC_INFO_H */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Normalised round trip time and window increments of TCP Hybla (Caini and
+ * Firrincieli 2004): equation 5, rho = RTT / RTT0, and equation 9,
+ *
+ *   W += 2^rho - 1     slow start          per acknowledged segment
+ *   W += rho^2 / W     congestion avoidance
+ *
+ * Both increments carry what is left of a whole segment to the next ACK.
+ */
+#ifndef HETCC_EST_RHO_H
+#define HETCC_EST_RHO_H
+
+#include "fixed.h"
+
+/* rho: Q12, resolution 0.00024, 1 (the paper's floor) to 4096 */
+#define HETCC_RHO_SHIFT		HETCC_EXP_ARG_SHIFT
+#define HETCC_RHO_ONE		(1U << HETCC_RHO_SHIFT)
+#define HETCC_RHO_MAX		(1U << 24)
+
+/* Windows above this many segments do not occur; keeps W in Q16 in 40 bits */
+#define HETCC_RHO_CWND_MAX	(1U << 24)
+
+/**
+ * struct hetcc_rho - Hybla state
+ * @rho: normalised round trip time, Q12, never below 1
+ * @ss_inc: slow start increment 2^rho - 1 per segment, Q16, at most 2^15
+ * @carry: what is left of the last increment, below one segment; congestion
+ *	   avoidance: times W, slow start: plain, both Q16
+ */
+struct hetcc_rho {
+	u32 rho;
+	u32 ss_inc;
+	u64 carry;
+};
+
+/**
+ * hetcc_rho_set() - equation 5
+ * @h: state
+ * @rtt_us: round trip time
+ * @rtt0_us: round trip time of the reference connection; 0 counts as 1
+ */
+static inline void hetcc_rho_set(struct hetcc_rho *h, u32 rtt_us, u32 rtt0_us)
+{
+	u32 rho = hetcc_mul_div(rtt_us, HETCC_RHO_ONE, max_t(u32, rtt0_us, 1));
+
+	rho = clamp_t(u32, rho, HETCC_RHO_ONE, HETCC_RHO_MAX);
+	if (rho == h->rho)
+		return;
+	h->rho = rho;
+	h->ss_inc = hetcc_exp2(rho) - HETCC_EXP_ONE;
+}
+
+/**
+ * hetcc_rho_scale() - rho times a number of segments
+ * @h: state
+ * @pkts: segments of the reference connection
+ *
+ * Return: rho * @pkts rounded down, at most HETCC_RHO_CWND_MAX.
+ */
+static inline u32 hetcc_rho_scale(const struct hetcc_rho *h, u32 pkts)
+{
+	u64 v = ((u64)h->rho * pkts) >> HETCC_RHO_SHIFT;
+
+	return (u32)min_t(u64, v, HETCC_RHO_CWND_MAX);
+}
+
+/**
+ * hetcc_rho_ss() - slow start part of equation 9
+ * @h: state, rho at least 1, so that the increment is at least one segment
+ * @room: segments up to ssthresh
+ * @acked: segments newly acknowledged; on return those left over once
+ *	   ssthresh is reached
+ *
+ * 2^31 * 2^32 + 2^16 < 2^64.
+ *
+ * Return: whole segments to add to the window, at most @room.
+ */
+static inline u32 hetcc_rho_ss(struct hetcc_rho *h, u32 room, u32 *acked)
+{
+	u64 total = (u64)h->ss_inc * *acked + (h->carry & (HETCC_EXP_ONE - 1));
+	u64 need = (u64)room << HETCC_EXP_SHIFT;
+
+	if (total < need) {
+		*acked = 0;
+		h->carry = total & (HETCC_EXP_ONE - 1);
+		return (u32)(total >> HETCC_EXP_SHIFT);
+	}
+	*acked = (u32)div_u64(total - need, max_t(u32, h->ss_inc, 1));
+	h->carry = 0;
+	return room;
+}
+
+/**
+ * hetcc_rho_ca() - congestion avoidance part of equation 9
+ * @h: state
+ * @cwnd: window in segments, at least 1
+ * @acked: segments newly acknowledged
+ *
+ * rho^2 < 2^48 in Q24, 2^40 in Q16; @acked is cut to 2^20, so the product is
+ * below 2^60; carry < W in Q16 < 2^40.
+ *
+ * Return: whole segments to add to the window.
+ */
+static inline u32 hetcc_rho_ca(struct hetcc_rho *h, u32 cwnd, u32 acked)
+{
+	u64 w = (u64)clamp_t(u32, cwnd, 1, HETCC_RHO_CWND_MAX) << HETCC_EXP_SHIFT;
+	u64 rho2 = ((u64)h->rho * h->rho) >>
+		   (2 * HETCC_RHO_SHIFT - HETCC_EXP_SHIFT);
+	u64 inc;
+
+	/* The window may have shrunk since the carry was left */
+	h->carry = min_t(u64, h->carry, w - 1);
+	h->carry += rho2 * min_t(u32, acked, 1U << 20);
+	inc = div64_u64(h->carry, w);
+	h->carry -= inc * w;
+	return hetcc_sat_u32(inc);
+}
+
+#endif /* HETCC_EST_RHO_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Initial slow start threshold from the spacing of the first ACKs (Hoe 1996,
+ * taken up by TCP Hybla, section 3.3.1).
+ *
+ * The first window leaves the sender back to back, so its segments leave the
+ * bottleneck one service time apart and so do their ACKs. A train of ACKs
+ * gives the rate, the rate times the minimum round trip time the threshold.
+ */
+#ifndef HETCC_EST_SSTHRESH_H
+#define HETCC_EST_SSTHRESH_H
+
+#include "fixed.h"
+
+/* Fewer segments say too little; the first window has ten on Linux */
+#define HETCC_TRAIN_MIN_PKTS	6
+
+/**
+ * struct hetcc_train - train of ACKs under measurement
+ * @first_us: arrival of the ACK that opened the train
+ * @last_us: arrival of the latest ACK of the train
+ * @pkts: segments acknowledged since, the opening ACK's not included
+ * @running: the train is open
+ */
+struct hetcc_train {
+	u32 first_us;
+	u32 last_us;
+	u32 pkts;
+	bool running;
+};
+
+/**
+ * hetcc_train_ack() - account for one ACK
+ * @t: train
+ * @now_us: arrival time, wraps at 2^32
+ * @pkts: segments newly acknowledged
+ * @rtt_us: minimum round trip time
+ *
+ * A gap of half a round trip ends a window: the train starts anew.
+ *
+ * Return: the bandwidth-delay product in segments once the train is long
+ * enough, 0 before that or when the ACKs carry no time (all at once).
+ */
+static inline u32 hetcc_train_ack(struct hetcc_train *t, u32 now_us, u32 pkts,
+				  u32 rtt_us)
+{
+	if (!t->running || now_us - t->last_us > rtt_us / 2) {
+		t->running = true;
+		t->first_us = now_us;
+		t->last_us = now_us;
+		t->pkts = 0;
+		return 0;
+	}
+	t->last_us = now_us;
+	t->pkts = hetcc_sat_u32((u64)t->pkts + pkts);
+	if (t->pkts < HETCC_TRAIN_MIN_PKTS || now_us == t->first_us)
+		return 0;
+	return max_t(u32, hetcc_mul_div(rtt_us, t->pkts, now_us - t->first_us),
+		     1);
+}
+
+#endif /* HETCC_EST_SSTHRESH_H */

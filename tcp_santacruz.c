@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TCP Santa Cruz: congestion control by relative forward delay.
+ *
+ * The sender keeps N_op packets in the bottleneck queue. The queue is read
+ * from the forward path alone: what the reverse path does to the ACKs, by
+ * delay or by loss, does not count.
+ *
+ *   D(j,i) = R(j,i) - S(j,i)      (1)  relative forward delay
+ *   n      = n + M                (2)  packets in the bottleneck queue
+ *   pktS   = R / packets received (3)  service time of a packet
+ *   M      = sum(D) / pktS        (4)  over one window of data
+ *
+ * Once per window:  n < N_op - delta   window + 1 over the next window
+ *                   n > N_op + delta   window - 1 over the next window
+ *                   else               window stays
+ *
+ * Start-up is slow start until the queue exceeds N_op / 2; only a timeout
+ * starts it again.
+ *
+ * Loss: intervals in which the queue grew are counted,
+ *
+ *       grew          grew
+ *   0 --------> 1 ---------> 2 (stays while the queue grows)
+ *   ^-----------+------------+  queue shrank or stood
+ *
+ * and a loss is congestion, and halves the window, only in state 2. Any other
+ * loss is random and leaves the window as it is. An ECN mark is congestion.
+ *
+ * Forward delay: S is the send time of the packet that caused the ACK, from the
+ * retransmission queue (microseconds). R comes from, in this order,
+ *   timestamps  TSval of the ACK (RFC 7323), in the peer's ticks, which are
+ *               measured (1 us where tcp_usec_ts is on, else 1 ms and more);
+ *   rtt         arrival of the ACK at the sender, where the peer has no
+ *               timestamps or an unknown clock: then the reverse path counts.
+ *
+ * Differences from the paper
+ *  - Queue estimate (sum_rule=1 restores it): equation 2 adds up packets, each
+ *    interval translated by its own pktS, so early errors stay for good. Here n
+ *    is the mean delay of the interval above the smallest ever seen, over
+ *    the current pktS.
+ *  - Start-up (startup=0 restores it): a burst of slow start exceeds N_op / 2
+ *    at once, at N_op = 1.5 with the second packet. Here the queue must stand
+ *    for two groups of four ACKs, the segments are paced, and the window is then
+ *    set to the bandwidth-delay product plus N_op. docs/modules.md has the
+ *    measured cost of either.
+ *  - Initial window (init_cwnd=2 restores it): the kernel's, at least two.
+ *  - A loss in start-up with more than N_op packets queued is congestion.
+ *
+ * ss -ti: vegas enabled = forward delay (not rtt) in use, rttcnt = queue
+ * estimate in packets, rtt and minrtt in microseconds.
+ *
+ * References
+ *   Parsa, Garcia-Luna-Aceves: Improving TCP Congestion Control over Internets
+ *   with Heterogeneous Transmission Media. ICNP 1999.
+ *   Parsa, Garcia-Luna-Aceves: Differentiating Congestion vs. Random Loss: A
+ *   Method for Improving TCP Performance over Wireless Links. WCNC 2000.
+ */
+#include <linux/module.h>
+#include <net/tcp.h>
+
+#include "hetcc/cc_info.h"
+#include "hetcc/cc_param.h"
+#include "hetcc/compat.h"
+#include "hetcc/est_reldelay.h"
+
+#define SANTACRUZ_MIN_CWND	2U
+#define SANTACRUZ_TICK_MS_US	1000U
+
+HETCC_PARAM_MILLI(n_op, 3000, 500, 1000000,
+		  "packets to keep in the bottleneck queue (0.5..1000, default 3)");
+HETCC_PARAM_MILLI(delta, 500, 0, 1000000,
+		  "tolerance around n_op in packets (0..1000, default 0.5)");
+HETCC_PARAM_UINT(init_cwnd, 0, 0, 1000,
+		 "initial window in segments (2..1000, paper 2; default 0: the kernel's)");
+HETCC_PARAM_UINT(startup, 1, 0, 1,
+		 "start-up ends on 0: any delay above n_op/2 (paper), 1: a standing queue");
+HETCC_PARAM_UINT(sum_rule, 0, 0, 1,
+		 "queue estimate 1: equation 2 to the letter (paper), 0: delay above the minimum");
+HETCC_PARAM_UINT(discriminate, 1, 0, 1,
+		 "loss response 1: only congestive loss halves (paper), 0: every loss does");
+HETCC_PARAM_UINT(pacing, 1, 0, 1, "space segments over the round trip (0, 1)");
+
+/* What the window does during this interval */
+enum santacruz_mode {
+	SANTACRUZ_HOLD,
+	SANTACRUZ_RAISE,
+	SANTACRUZ_LOWER,
+};
+
+/* Where R of equation 1 comes from */
+enum santacruz_source {
+	SANTACRUZ_RTT,
+	SANTACRUZ_TSTAMP,
+};
+
+/**
+ * struct santacruz - state of a connection
+ * @rd: relative delay estimator
+ * @end_seq: snd_nxt when the interval began: the window of data it covers
+ * @delivered: tp->delivered at the previous sample
+ * @tick_us: resolution of R
+ * @probe_ts: peer's TSval when the tick probe began
+ * @probe_us: local time of the same, lower 32 bits
+ * @cnt: acknowledged segments towards the next step of the window
+ * @mode: enum santacruz_mode
+ * @source: enum santacruz_source
+ * @grew: consecutive intervals in which the queue grew, 0..2
+ * @startup: slow start may still run
+ * @marked: the current ACK carries ECN-Echo
+ * @probing: probe_ts and probe_us are valid
+ */
+struct santacruz {
+	struct hetcc_rd rd;
+	u32 end_seq;
+	u32 delivered;
+	u32 tick_us;
+	u32 probe_ts;
+	u32 probe_us;
+	u32 cnt;
+	u8 mode:2,
+	   source:1,
+	   grew:2,
+	   startup:1,
+	   marked:1,
+	   probing:1;
+};
+
+/* Packets in Q8 from a parameter in thousandths: 10^6 * 2^8 < 2^32 */
+static s32 santacruz_milli_to_rd(unsigned int milli)
+{
+	return milli * HETCC_RD_ONE / HETCC_MILLI;
+}
+
+static s32 santacruz_n_op(void)
+{
+	return santacruz_milli_to_rd(READ_ONCE(n_op));
+}
+
+static void santacruz_begin_interval(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+
+	sc->end_seq = tcp_sk(sk)->snd_nxt;
+	hetcc_rd_restart(&sc->rd);
+}
+
+static void santacruz_init(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 iw = READ_ONCE(init_cwnd);
+
+	memset(sc, 0, sizeof(*sc));
+	sc->delivered = tp->delivered;
+	sc->startup = 1;
+	sc->mode = SANTACRUZ_HOLD;
+	sc->source = tp->rx_opt.tstamp_ok ? SANTACRUZ_TSTAMP : SANTACRUZ_RTT;
+	sc->tick_us = sc->source == SANTACRUZ_RTT || hetcc_usec_ts(tp) ?
+		      1 : SANTACRUZ_TICK_MS_US;
+	santacruz_begin_interval(sk);
+	if (hetcc_is_fresh(tp)) {
+		iw = iw ? iw : tcp_snd_cwnd(tp);
+		tcp_snd_cwnd_set(tp, max(iw, SANTACRUZ_MIN_CWND));
+	}
+	if (READ_ONCE(pacing))
+		hetcc_want_pacing(sk);
+}
+
+static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
+{
+	if (sc->source == source && sc->tick_us == tick_us)
+		return;
+	sc->source = source;
+	sc->tick_us = tick_us;
+	hetcc_rd_reset(&sc->rd);
+}
+
+/* Measure the peer's timestamp clock against ours, again and again */
+static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
+{
+	u32 elapsed_us = now_us - sc->probe_us;
+	u32 tick_us;
+
+	if (sc->probing && elapsed_us < HETCC_TICK_PROBE_US)
+		return;
+	if (sc->probing) {
+		tick_us = hetcc_tick_us(tsval - sc->probe_ts, elapsed_us);
+		if (tick_us)
+			santacruz_use_clock(sc, SANTACRUZ_TSTAMP, tick_us);
+		else
+			santacruz_use_clock(sc, SANTACRUZ_RTT, 1);
+	}
+	sc->probing = 1;
+	sc->probe_ts = tsval;
+	sc->probe_us = now_us;
+}
+
+/* R of equation 1 for the current ACK */
+static u32 santacruz_receive_us(struct sock *sk, u32 now_us)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tp->rx_opt.saw_tstamp)
+		santacruz_probe_tick(sc, tp->rx_opt.rcv_tsval, now_us);
+	if (sc->source == SANTACRUZ_TSTAMP)
+		return tp->rx_opt.rcv_tsval * sc->tick_us;
+	return now_us;
+}
+
+/* The state diagram of the 2000 paper; noise below delta is no growth */
+static void santacruz_count_growth(struct santacruz *sc, s32 before)
+{
+	s32 noise = santacruz_milli_to_rd(READ_ONCE(delta));
+
+	if (sc->rd.n - before > noise)
+		sc->grew = min(sc->grew + 1, 2);
+	else
+		sc->grew = 0;
+}
+
+static void santacruz_end_interval(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	s32 tolerance = santacruz_milli_to_rd(READ_ONCE(delta));
+	s32 before = sc->rd.n;
+
+	if (!hetcc_rd_interval(&sc->rd, sc->tick_us, READ_ONCE(sum_rule)))
+		return;
+	santacruz_count_growth(sc, before);
+	if (sc->rd.n < santacruz_n_op() - tolerance)
+		sc->mode = SANTACRUZ_RAISE;
+	else if (sc->rd.n > santacruz_n_op() + tolerance)
+		sc->mode = SANTACRUZ_LOWER;
+	else
+		sc->mode = SANTACRUZ_HOLD;
+	sc->cnt = 0;
+}
+
+/* Window that holds N_op packets queued: base round trip over pktS, plus N_op */
+static u32 santacruz_target(struct sock *sk, u32 pkts_ns)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 bdp = hetcc_mul_div(tcp_min_rtt(tp), 1000, pkts_ns);
+	u32 target = bdp + (santacruz_n_op() + HETCC_RD_ONE / 2) / HETCC_RD_ONE;
+
+	return clamp(target, SANTACRUZ_MIN_CWND, tcp_snd_cwnd(tp));
+}
+
+static void santacruz_end_startup(struct sock *sk, u32 cwnd)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	sc->startup = 0;
+	sc->mode = SANTACRUZ_HOLD;
+	tcp_snd_cwnd_set(tp, cwnd);
+	WRITE_ONCE(tp->snd_ssthresh, cwnd);
+	santacruz_begin_interval(sk);
+}
+
+static void santacruz_check_startup(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 pkts_ns;
+
+	if (READ_ONCE(startup)) {
+		if (hetcc_rd_standing(&sc->rd, sc->tick_us, &pkts_ns) >
+		    santacruz_n_op() / 2)
+			santacruz_end_startup(sk, santacruz_target(sk, pkts_ns));
+		return;
+	}
+	pkts_ns = hetcc_rd_pkts(&sc->rd.iv, sc->rd.r_us);
+	if (hetcc_rd_now(&sc->rd, pkts_ns) > santacruz_n_op() / 2)
+		santacruz_end_startup(sk, tcp_snd_cwnd(tcp_sk(sk)));
+}
+
+static void santacruz_pkts_acked(struct sock *sk,
+				 const struct ack_sample *sample)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 now_us = (u32)tp->tcp_mstamp;
+	u32 pkts = tp->delivered - sc->delivered;
+	u32 r_us;
+
+	if (sample->rtt_us <= 0)
+		return;
+	sc->delivered = tp->delivered;
+	r_us = santacruz_receive_us(sk, now_us);
+	hetcc_rd_sample(&sc->rd, now_us - (u32)sample->rtt_us, r_us, pkts,
+			sc->tick_us);
+	if (sc->startup && tcp_in_slow_start(tp))
+		santacruz_check_startup(sk);
+	if (after(tp->snd_una, sc->end_seq)) {
+		santacruz_end_interval(sk);
+		santacruz_begin_interval(sk);
+	}
+}
+
+static void santacruz_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+
+	sc->marked = !!(flags & CA_ACK_ECE);
+}
+
+/* One segment per window, up or down; acked may be any number of segments */
+static void santacruz_step(struct sock *sk, u32 acked)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (sc->mode == SANTACRUZ_HOLD ||
+	    (sc->mode == SANTACRUZ_RAISE && !tcp_is_cwnd_limited(sk)))
+		return;
+	sc->cnt += acked;
+	if (sc->cnt < cwnd)
+		return;
+	sc->cnt -= cwnd;
+	if (sc->mode == SANTACRUZ_RAISE)
+		cwnd = min(cwnd + 1, tp->snd_cwnd_clamp);
+	else
+		cwnd = max(cwnd - 1, SANTACRUZ_MIN_CWND);
+	tcp_snd_cwnd_set(tp, cwnd);
+}
+
+static void santacruz_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!tcp_in_slow_start(tp)) {
+		sc->startup = 0;
+	} else if (tcp_is_cwnd_limited(sk)) {
+		acked = tcp_slow_start(tp, acked);
+		if (!acked)
+			return;
+	} else {
+		return;
+	}
+	santacruz_step(sk, acked);
+}
+
+static bool santacruz_congested(const struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+
+	if (sc->marked || !READ_ONCE(discriminate) || sc->grew == 2)
+		return true;
+	return sc->startup &&
+	       hetcc_rd_now(&sc->rd, sc->rd.pkts_ns) > santacruz_n_op();
+}
+
+static u32 santacruz_ssthresh(struct sock *sk)
+{
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+
+	return max(santacruz_congested(sk) ? cwnd >> 1 : cwnd,
+		   SANTACRUZ_MIN_CWND);
+}
+
+static void santacruz_set_state(struct sock *sk, u8 new_state)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+
+	if (new_state == TCP_CA_Loss) {
+		sc->startup = 1;
+		sc->grew = 0;
+		sc->mode = SANTACRUZ_HOLD;
+		santacruz_begin_interval(sk);
+	}
+}
+
+static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
+				 union tcp_cc_info *info)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return hetcc_fill_vegas(ext, attr, info,
+				sc->source == SANTACRUZ_TSTAMP,
+				max(sc->rd.n, 0) / HETCC_RD_ONE,
+				tp->srtt_us >> 3, tcp_min_rtt(tp));
+}
+
+static struct tcp_congestion_ops santacruz_ops __read_mostly = {
+	.name		= "santacruz",
+	.owner		= THIS_MODULE,
+	.init		= santacruz_init,
+	.ssthresh	= santacruz_ssthresh,
+	.cong_avoid	= santacruz_cong_avoid,
+	.set_state	= santacruz_set_state,
+	.in_ack_event	= santacruz_in_ack_event,
+	.pkts_acked	= santacruz_pkts_acked,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.get_info	= santacruz_get_info,
+};
+
+static int __init santacruz_register(void)
+{
+	BUILD_BUG_ON(sizeof(struct santacruz) > ICSK_CA_PRIV_SIZE);
+	return tcp_register_congestion_control(&santacruz_ops);
+}
+
+static void __exit santacruz_unregister(void)
+{
+	tcp_unregister_congestion_control(&santacruz_ops);
+}
+
+module_init(santacruz_register);
+module_exit(santacruz_unregister);
+
+MODULE_AUTHOR("The hetcc authors");
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("TCP Santa Cruz: relative forward delay congestion control");
+MODULE_VERSION("0.1");

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which qdiscs a link becomes, without making one: order, place, read-back."""
+
+import pytest
+
+from hetlab.errors import LabError
+from hetlab.link import Direction, Loss, Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs
+
+
+def test_fifo_is_netem_with_one_more() -> None:
+    (q,) = rate_qdiscs(Direction(rate_mbit=1.5, queue_pkts=17), "x")
+    assert q.args == "root handle 1: netem limit 18 rate 1500000bit -14"
+    assert q.expect["rate.rate"] == 187_500
+
+
+def test_no_rate_no_qdisc() -> None:
+    assert rate_qdiscs(Direction(), "x") == []
+    assert delay_qdisc(Direction(rate_mbit=1), "x") == []
+
+
+def test_delay_is_apart_from_the_rate() -> None:
+    (q,) = delay_qdisc(Direction(rate_mbit=1, delay_ms=40), "x")
+    assert "delay 40000us" in q.args
+    assert "rate" not in q.args
+
+
+@pytest.mark.parametrize(
+    ("direction", "from_host", "near", "far", "rate_far"),
+    [
+        (Direction(rate_mbit=1, delay_ms=5), False, 1, 1, False),
+        (Direction(rate_mbit=1, delay_ms=5), True, 1, 1, True),
+        (Direction(rate_mbit=1), True, 0, 1, True),
+        (Direction(rate_mbit=1, delay_ms=5, loss=Loss("random", 1)), True, 1, 1, False),
+        (Direction(), False, 0, 0, False),
+        (Direction(rate_mbit=1, aqm="fq_codel"), False, 2, 0, False),
+    ],
+)
+def test_place(direction: Direction, from_host: bool, near: int, far: int, rate_far: bool) -> None:
+    p = plan(direction, "n", "f", from_host)
+    assert (len(p.near), len(p.far), p.rate_far) == (near, far, rate_far)
+
+
+def test_loss_always_follows_the_queue() -> None:
+    p = plan(Direction(rate_mbit=1, loss=Loss("ber", ber=1e-6)), "n", "f", True)
+    assert p.near[0].expect.keys() >= {"rate.rate"}
+    assert "loss-random.loss" in p.far[0].expect
+
+
+def test_bit_errors() -> None:
+    assert Loss("ber", ber=1e-6).probability(1000) == pytest.approx(1 / 125, rel=5e-3)
+    assert Loss("ber", ber=1e-5).probability(1000) == pytest.approx(1 / 13, rel=1e-2)
+
+
+def test_aqm_sits_below_a_shaper_that_allows_for_the_header() -> None:
+    shaper, aqm = rate_qdiscs(Direction(rate_mbit=10, aqm="red", queue_pkts=50, mtu=1500), "x")
+    assert shaper.kind == "tbf"
+    assert shaper.expect["rate"] == pytest.approx(10e6 * 1514 / 1500 / 8, rel=1e-6)
+    assert aqm.args.startswith("parent 1:1 handle 10: red limit 75700 min 7570 max 22710")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Direction(rate_mbit=0),
+        lambda: Direction(rate_mbit=1, queue_pkts=0),
+        lambda: Direction(aqm="red"),
+        lambda: Direction(rate_mbit=1, aqm="blue"),
+        lambda: Direction(delay_ms=-1),
+        lambda: Loss("none", percent=101),
+        lambda: Loss("weather"),
+        lambda: Loss("gemodel", burst_pkts=0.5),
+    ],
+)
+def test_bad_values(make: object) -> None:
+    with pytest.raises(LabError):
+        make()  # type: ignore[operator]
+
+
+def test_read_back() -> None:
+    want = Qdisc("x", "", "netem", {"limit": 18, "rate.rate": 187_500})
+    good = {"kind": "netem", "dev": "x", "options": {"limit": 18, "rate": {"rate": 187_500}}}
+    assert mismatch(want, [good]) == ""
+    bad = {"kind": "netem", "dev": "x", "options": {"limit": 18, "rate": {"rate": 125_000}}}
+    assert "rate.rate: wanted 187500, got 125000" in mismatch(want, [bad])
+    assert "no netem on x" in mismatch(want, [])
+    assert "got None" in mismatch(want, [{"kind": "netem", "dev": "x", "options": {}}])

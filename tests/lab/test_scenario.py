@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Scenario files: inheritance, sweeps, resolution, and a clear error for each fault."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hetlab import scenario
+from hetlab.errors import LabError
+from hetlab.limits import LIMITS
+from hetlab.paths import SCENARIOS
+
+MINIMAL = """
+title = "minimal"
+hosts = ["s", "d"]
+duration_s = 5
+[link.wire]
+ends = ["s", "d"]
+forward = { rate_mbit = 8, delay_ms = 10, queue_pkts = 20 }
+[flow.main]
+src = "s"
+dst = "d"
+"""
+
+
+def write(tmp_path: Path, text: str, name: str = "x") -> str:
+    path = tmp_path / f"{name}.toml"
+    path.write_text(text)
+    return str(path)
+
+
+OURS = [p for p in sorted(SCENARIOS.glob("*.toml")) if p.stem != "base"]
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda p: p.stem)
+def test_our_scenarios_resolve(path: Path) -> None:
+    for one in scenario.load(path.stem):
+        if not one.model.abstract:
+            resolved = scenario.resolve(one)
+            assert resolved["measure"]["bottleneck"]
+            assert resolved["flows"]
+
+
+def test_minimal(tmp_path: Path) -> None:
+    (one,) = scenario.load(write(tmp_path, MINIMAL))
+    resolved = scenario.resolve(one)
+    assert resolved["links"]["wire"]["forward"]["queue_pkts"] == 20
+    assert resolved["links"]["wire"]["reverse"]["delay_ms"] == 10
+    assert resolved["measure"]["bottleneck"] == "wire.forward"
+    assert resolved["flows"][0]["duration_s"] == 5
+
+
+def test_queue_in_bdp_uses_the_round_trip_of_the_path(tmp_path: Path) -> None:
+    text = MINIMAL.replace("queue_pkts = 20", "queue_bdp = 0.5")
+    (one,) = scenario.load(write(tmp_path, text))
+    # 8 Mbit/s * 20 ms / 8 / 1500 / 2 = 6.7
+    assert scenario.resolve(one)["links"]["wire"]["forward"]["queue_pkts"] == 7
+
+
+def test_inheritance_merges_tables_and_replaces_lists(tmp_path: Path) -> None:
+    write(tmp_path, MINIMAL, "parent")
+    child = 'base = "parent"\ntitle = "child"\nseeds = [4]\n[link.wire]\nforward = { rate_mbit = 2 }\n'
+    (one,) = scenario.load(write(tmp_path, child, "child"))
+    way = one.model.link["wire"].forward
+    assert (way.rate_mbit, way.delay_ms, way.queue_pkts, one.model.seeds) == (2, 10, 20, [4])
+
+
+def test_sweep_is_a_cross_product(tmp_path: Path) -> None:
+    text = MINIMAL + '[sweep]\n"link.wire.forward.delay_ms" = [1, 2, 3]\nduration_s = [5, 6]\n'
+    points = scenario.load(write(tmp_path, text))
+    assert len(points) == 6
+    assert points[0].name == "x[link.wire.forward.delay_ms=1,duration_s=5]"
+    assert {p.model.link["wire"].forward.delay_ms for p in points} == {1, 2, 3}
+
+
+def test_set_overrides(tmp_path: Path) -> None:
+    (one,) = scenario.load(write(tmp_path, MINIMAL), ["duration_s=7", "link.wire.forward.rate_mbit=0.5"])
+    assert one.model.duration_s == 7
+    assert one.model.link["wire"].forward.rate_mbit == 0.5
+
+
+FAULTS = {
+    "rate below range": ("rate_mbit = 8", "rate_mbit = 0", ["link.wire.forward.rate_mbit", "0", "0.001..100000"]),
+    "rate above range": ("rate_mbit = 8", "rate_mbit = 1e9", ["rate_mbit", "1000000000.0", "0.001..100000"]),
+    "negative delay": ("delay_ms = 10", "delay_ms = -1", ["delay_ms", "-1", "0..100000"]),
+    "empty queue": ("queue_pkts = 20", "queue_pkts = 0", ["queue_pkts", "1..1e+07"]),
+    "two queues": ("queue_pkts = 20", "queue_pkts = 20, queue_bdp = 1", ["queue_pkts or queue_bdp"]),
+    "word for a number": ("duration_s = 5", 'duration_s = "long"', ["duration_s", "'long'"]),
+    "unknown key": ("duration_s = 5", "duration_s = 5\nspeed = 3", ["speed"]),
+    "unknown key in a link": ("delay_ms = 10", "delay = 10", ["link.wire.forward.delay"]),
+    "unknown node": ('dst = "d"', 'dst = "e"', ["flow.main", "'e'", "d, s"]),
+    "unknown aqm": ("delay_ms = 10", 'delay_ms = 10, aqm = "blue"', ["aqm", "'blue'", "fq_codel"]),
+    "unknown loss model": ("delay_ms = 10", 'loss = { model = "x" }', ["loss.model", "'x'", "gemodel"]),
+    "loss above 100": ("delay_ms = 10", 'loss = { model = "random", percent = 101 }', ["percent", "0..100"]),
+    "bad cc name": ('src = "s"', 'src = "s"\ncc = "Not A Name"', ["flow.main.cc", "'Not A Name'"]),
+    "udp without a rate": ('src = "s"', 'src = "s"\nproto = "udp"', ["flow.main", "rate_mbit"]),
+    "missing title": ('title = "minimal"', "", ["title", "required"]),
+    "bottleneck that is no link": ("[link.wire]", '[measure]\nbottleneck = "a.b"\n[link.wire]', ["'a.b'", "wire.forward"]),
+    "wrong format": ("duration_s = 5", "duration_s = 5\nformat = 2", ["format"]),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.replace(" ", "-"))
+def test_fault_is_named(tmp_path: Path, fault: str) -> None:
+    old, new, words = FAULTS[fault]
+    assert old in MINIMAL
+    with pytest.raises(LabError) as caught:
+        scenario.load(write(tmp_path, MINIMAL.replace(old, new)))
+    for word in ["x.toml", *words]:
+        assert word in str(caught.value)
+
+
+def test_not_toml(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"x\.toml: not valid TOML"):
+        scenario.load(write(tmp_path, "a = = 1"))
+
+
+def test_unknown_scenario_lists_the_known() -> None:
+    with pytest.raises(LabError, match="sc-basic"):
+        scenario.load("no-such")
+
+
+def test_circle(tmp_path: Path) -> None:
+    write(tmp_path, 'base = "b"', "a")
+    write(tmp_path, 'base = "a"', "b")
+    with pytest.raises(LabError, match="circle"):
+        scenario.load(str(tmp_path / "a.toml"))
+
+
+@pytest.mark.parametrize("bad", ["duration_s", "=3", "link.wire.ends.x=1"])
+def test_bad_set(tmp_path: Path, bad: str) -> None:
+    with pytest.raises(LabError, match="--set"):
+        scenario.load(write(tmp_path, MINIMAL), [bad])
+
+
+def test_no_path_between_hosts(tmp_path: Path) -> None:
+    text = MINIMAL.replace('hosts = ["s", "d"]', 'hosts = ["s", "d", "m"]').replace('["s", "d"]\nforward', '["s", "m"]\nforward')
+    (one,) = scenario.load(write(tmp_path, text))
+    with pytest.raises(LabError, match="no path from s to d"):
+        scenario.resolve(one)
+
+
+@given(st.sampled_from(sorted(LIMITS)), st.floats(allow_nan=False, allow_infinity=False))
+def test_limits_are_inclusive(name: str, value: float) -> None:
+    from hetlab.limits import in_range
+
+    low, high = LIMITS[name]
+    if low <= value <= high:
+        in_range(name, value)
+    else:
+        with pytest.raises(LabError, match="allowed range"):
+            in_range(name, value)
+
+
+@given(st.recursive(st.integers(), lambda c: st.dictionaries(st.sampled_from("abc"), c, max_size=3), max_leaves=8))
+def test_merge_laws(tree: object) -> None:
+    base = {"t": tree}
+    assert scenario.merge(base, {}) == base
+    assert scenario.merge({}, base) == base
+    assert scenario.merge(base, base) == base

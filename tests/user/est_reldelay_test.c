@@ -1,0 +1,1042 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * est_reldelay.h: the queue estimate on a simulated bottleneck, with the
+ * receiver's clock in ticks and both clocks at any reading.
+ */
+#include <string.h>
+
+#include "hetcc/est_reldelay.h"
+#include "ref_model.h"
+#include "tap.h"
+
+#define ROUNDS		100000
+#define PATHS		100
+#define FLIGHT_MAX	8192
+
+static const u32 ticks[] = { 1, 1000, 4000, 10000 };
+
+/**
+ * struct path - sender, one FIFO bottleneck, receiver
+ * @service_ns: time the bottleneck takes for a packet
+ * @forward_ns: propagation to the receiver
+ * @reverse_ns: propagation of the ACKs
+ * @jitter_ns: each packet leaves the sender up to this late
+ * @tick_us: of the receiver's clock
+ * @tsval: reading of the receiver's clock at time 0, ticks
+ * @send_us: reading of the sender's clock at time 0
+ * @per_ack: packets per ACK
+ */
+struct path {
+	u64 service_ns;
+	u64 forward_ns;
+	u64 reverse_ns;
+	u64 jitter_ns;
+	u32 tick_us;
+	u32 tsval;
+	u32 send_us;
+	u32 per_ack;
+};
+
+/**
+ * struct flow - a sender that keeps a window in flight on a path
+ * @p: path
+ * @rd: estimator under test
+ * @ack_ns: when the ACK of a packet arrives, by its number
+ * @send_ns: when the last packet was sent
+ * @free_ns: when the bottleneck has sent all packets
+ * @packets: sent so far
+ * @wait_ns: time the last packet waited for the bottleneck
+ * @wait_sum: sum of it over the samples of the interval, packets
+ * @samples: in the interval
+ * @standing: longest standing queue seen in the interval, Q8
+ */
+struct flow {
+	struct path p;
+	struct hetcc_rd rd;
+	u64 ack_ns[FLIGHT_MAX];
+	u64 send_ns;
+	u64 free_ns;
+	u64 packets;
+	u64 wait_ns;
+	double wait_sum;
+	u32 samples;
+	s32 standing;
+};
+
+static struct flow flow;
+
+static void start_flow(const struct path *p)
+{
+	memset(&flow, 0, sizeof(flow));
+	flow.p = *p;
+}
+
+static double service_us(void)
+{
+	return (double)flow.p.service_ns / 1000;
+}
+
+/* Packets that fill the empty path, the one in service included */
+static u32 path_packets(const struct path *p)
+{
+	return (u32)((p->service_ns + p->forward_ns + p->reverse_ns) /
+		     p->service_ns);
+}
+
+static void take_sample(u64 send_ns, u64 receive_ns)
+{
+	const struct path *p = &flow.p;
+	u32 tsval = p->tsval + (u32)(receive_ns / 1000 / p->tick_us), pkts_ns;
+
+	hetcc_rd_sample(&flow.rd, p->send_us + (u32)(send_ns / 1000),
+			tsval * p->tick_us, p->per_ack, p->tick_us);
+	flow.wait_sum += (double)flow.wait_ns / (double)p->service_ns;
+	flow.samples++;
+	flow.standing = max(flow.standing, hetcc_rd_standing(&flow.rd,
+							     p->tick_us,
+							     &pkts_ns));
+}
+
+static void send_packet(u32 window)
+{
+	const struct path *p = &flow.p;
+	u64 arrive_ns, start_ns, earliest_ns = 0;
+
+	if (flow.packets >= window)
+		earliest_ns = flow.ack_ns[(flow.packets - window) % FLIGHT_MAX];
+	if (p->jitter_ns)
+		earliest_ns += prng_u64() % p->jitter_ns;
+	flow.send_ns = max(flow.send_ns, earliest_ns);
+	arrive_ns = flow.send_ns;
+	start_ns = max(arrive_ns, flow.free_ns);
+	flow.wait_ns = start_ns - arrive_ns;
+	flow.free_ns = start_ns + p->service_ns;
+	flow.ack_ns[flow.packets % FLIGHT_MAX] = flow.free_ns + p->forward_ns +
+						 p->reverse_ns;
+	flow.packets++;
+	if (flow.packets % p->per_ack == 0)
+		take_sample(flow.send_ns, flow.free_ns + p->forward_ns);
+}
+
+/* Return: mean queue that the sampled packets of one window met */
+static double run_window(u32 window, bool sum_rule)
+{
+	double n;
+	u32 i;
+
+	flow.wait_sum = 0;
+	flow.samples = 0;
+	flow.standing = 0;
+	for (i = 0; i < window; i++)
+		send_packet(window);
+	hetcc_rd_interval(&flow.rd, flow.p.tick_us, sum_rule);
+	n = flow.samples ? flow.wait_sum / flow.samples : 0;
+	return n;
+}
+
+static double estimate(void)
+{
+	return (double)flow.rd.n / HETCC_RD_ONE;
+}
+
+/* Both ends of the interval are read in ticks */
+static double service_error(u32 window)
+{
+	return flow.p.tick_us / (service_us() * (window - flow.p.per_ack));
+}
+
+static struct path random_path(u32 tick_us)
+{
+	u64 service_ns = prng_log(100000, 10000000);
+	u64 rtt_ns = prng_log(20 * service_ns + 20000000, 400000000);
+	u64 forward_ns = (u64)((double)rtt_ns * prng_unit());
+	u32 tsval = prng_u32(), send_us = prng_u32();
+
+	return (struct path){
+		.service_ns = service_ns,
+		.forward_ns = forward_ns,
+		.reverse_ns = rtt_ns - forward_ns,
+		.tick_us = tick_us,
+		.tsval = tsval,
+		.send_us = send_us,
+		.per_ack = prng_range(1, 2),
+	};
+}
+
+/*
+ * Many readings of the empty path at unrelated phases of the tick, so that
+ * base is almost a tick low, as the header assumes.
+ */
+static void learn_base(void)
+{
+	u32 i, window = max(path_packets(&flow.p) / 4, 2U);
+
+	flow.p.jitter_ns = flow.p.reverse_ns / 4 + 20000000;
+	for (i = 0; i < 2000 / window + 1; i++)
+		run_window(window, false);
+	flow.p.jitter_ns = 0;
+}
+
+/*
+ * A reading is up to a tick low and base almost a tick, so the mean excess,
+ * half a tick taken off, is off by half a tick, and by a microsecond for
+ * either clock. pktS scales it. Q8 rounds down.
+ */
+static double queue_bound(double n, u32 window)
+{
+	return (0.6 * flow.p.tick_us + 2) / service_us() *
+	       (1 + service_error(window)) + n * service_error(window) +
+	       2.0 / HETCC_RD_ONE;
+}
+
+/* Return: error of the estimate in ticks, signed */
+static double queue_run(u32 tick_us, u32 queue)
+{
+	struct path p = random_path(tick_us);
+	u32 i, window = path_packets(&p) + queue;
+	double n, error = 0;
+
+	start_flow(&p);
+	learn_base();
+	run_window(window, false);
+	run_window(window, false);
+	for (i = 0; i < 8; i++) {
+		n = run_window(window, false);
+		EXPECT_NEAR(estimate(), n, queue_bound(n, window),
+			    "tick %u us, service %g us, window %u", tick_us,
+			    service_us(), window);
+		error += (estimate() - n) * service_us() / tick_us / 8;
+	}
+	return error;
+}
+
+static void test_queue(void)
+{
+	unsigned int t;
+	int i;
+
+	for (t = 0; t < ARRAY_SIZE(ticks); t++)
+		for (i = 0; i < PATHS; i++)
+			queue_run(ticks[t], prng_range(0, 60));
+}
+
+/* Over many paths the errors cancel: half a tick is what is to be taken off */
+static void test_queue_unbiased(void)
+{
+	unsigned int t;
+	int i;
+
+	for (t = 0; t < ARRAY_SIZE(ticks); t++) {
+		double sum = 0;
+
+		if (ticks[t] == 1)
+			continue;
+		for (i = 0; i < 3 * PATHS; i++)
+			sum += queue_run(ticks[t], prng_range(10, 60));
+		EXPECT_NEAR(sum / i, 0, 0.1, "tick %u us: mean error in ticks",
+			    ticks[t]);
+	}
+}
+
+/* Packets further apart than the service time, at any phase of the tick */
+static void empty_run(u32 tick_us)
+{
+	u32 i, k, s_us = prng_u32(), service = prng_range(100, 20000);
+	u32 elapsed_us = 0, tsval = prng_u32();
+	struct hetcc_rd e = { 0 };
+
+	for (i = 0; i < 40; i++) {
+		for (k = 0; k < 50; k++) {
+			elapsed_us += prng_range(service, 3 * service);
+			hetcc_rd_sample(&e, s_us + elapsed_us,
+					(tsval + elapsed_us / tick_us) * tick_us,
+					1, tick_us);
+		}
+		hetcc_rd_interval(&e, tick_us, false);
+		EXPECT_IN(e.n, 0, 0.6 * tick_us / service * HETCC_RD_ONE,
+			  "tick %u us, service %u us, interval %u", tick_us,
+			  service, i);
+	}
+}
+
+static void test_empty_queue(void)
+{
+	unsigned int t;
+	int i;
+
+	for (t = 0; t < ARRAY_SIZE(ticks); t++)
+		for (i = 0; i < PATHS; i++)
+			empty_run(ticks[t]);
+}
+
+/*
+ * The first packet of a burst that fills the path met an empty queue; equation
+ * 2 then adds up to the queue that the last packet of an interval met, but for
+ * a tick at either end and what each interval's own pktS is off by.
+ */
+static void sum_rule_run(u32 tick_us)
+{
+	struct path p = random_path(tick_us);
+	u32 i, window = path_packets(&p) + 2, steps = prng_range(4, 30);
+	double moved, slack = 0, before = 0, n;
+
+	p.per_ack = 1;
+	start_flow(&p);
+	for (i = 0; i < steps; i++) {
+		run_window(window, true);
+		n = (double)flow.wait_ns / (double)p.service_ns;
+		moved = fabs(n - before) + tick_us / service_us();
+		slack += moved * service_error(window) + 1.0 / HETCC_RD_ONE;
+		EXPECT_NEAR(estimate(), n,
+			    (tick_us + 2) / service_us() + slack,
+			    "tick %u us, service %g us, interval %u", tick_us,
+			    service_us(), i);
+		before = n;
+		window++;
+	}
+}
+
+static void test_sum_rule(void)
+{
+	unsigned int t;
+	int i;
+
+	for (t = 0; t < ARRAY_SIZE(ticks); t++)
+		for (i = 0; i < PATHS; i++)
+			sum_rule_run(ticks[t]);
+}
+
+/* Equations 1 to 4 as they stand, over every pair of packets of an interval */
+static void equations_run(double *n, u32 *s_us, u32 *r_us, struct hetcc_rd *e)
+{
+	u32 i, pkts = prng_range(2, 100), first = *r_us;
+	double sum_d = 0, pkt_s;
+
+	for (i = 0; i < pkts; i++) {
+		u32 s = prng_range(0, 20000), r = prng_range(1, 20000);
+
+		*s_us += s;
+		*r_us += r;
+		if (i || e->primed)
+			sum_d += ref_santacruz_eq1(r, s);
+		if (!i)
+			first = *r_us;
+		hetcc_rd_sample(e, *s_us, *r_us, 1, 1);
+	}
+	EXPECT_EQ(hetcc_rd_interval(e, 1, true), true, "measured");
+	pkt_s = ref_santacruz_eq3(*r_us - first, pkts - 1);
+	*n = ref_santacruz_eq2(*n, ref_santacruz_eq4(sum_d, pkt_s));
+	/* pktS is cut to a nanosecond, the result to Q8 */
+	EXPECT_NEAR(e->pkts_ns, pkt_s * 1000, 1, "equation 3");
+}
+
+static void test_equations(void)
+{
+	int i, k;
+
+	for (i = 0; i < 2000; i++) {
+		u32 s_us = prng_u32(), r_us = prng_u32();
+		struct hetcc_rd e = { 0 };
+		double n = 0;
+
+		for (k = 1; k <= 20; k++) {
+			equations_run(&n, &s_us, &r_us, &e);
+			EXPECT_NEAR((double)e.n / HETCC_RD_ONE, n,
+				    k * 2.0 / HETCC_RD_ONE, "interval %d", k);
+		}
+	}
+}
+
+#define RECORDED	24
+
+/* What was estimated, interval by interval */
+struct record {
+	s32 n[RECORDED];
+	s32 standing[RECORDED];
+	u32 pkts_ns[RECORDED];
+};
+
+static void record_run(struct record *r, const struct path *p, u32 queue,
+		       bool sum_rule)
+{
+	u32 i, window = path_packets(p) - 3;
+
+	start_flow(p);
+	for (i = 0; i < RECORDED; i++) {
+		run_window(window + (i % 4) * queue, sum_rule);
+		r->n[i] = flow.rd.n;
+		r->standing[i] = flow.standing;
+		r->pkts_ns[i] = flow.rd.pkts_ns;
+	}
+}
+
+static void compare_clocks(const struct path *at_zero, const struct path *p,
+			   bool sum_rule)
+{
+	u32 queue = prng_range(1, 20), i;
+	struct record a, b;
+
+	record_run(&a, at_zero, queue, sum_rule);
+	record_run(&b, p, queue, sum_rule);
+	for (i = 0; i < RECORDED; i++) {
+		EXPECT_EQ_S(b.n[i], a.n[i],
+			    "n, interval %u, clocks from %u us and %u ticks",
+			    i, p->send_us, p->tsval);
+		EXPECT_EQ_S(b.standing[i], a.standing[i],
+			    "standing, interval %u", i);
+		EXPECT_EQ(b.pkts_ns[i], a.pkts_ns[i], "pktS, interval %u", i);
+	}
+}
+
+static void test_clock_offset(void)
+{
+	int i;
+
+	for (i = 0; i < PATHS; i++) {
+		struct path p = random_path(ticks[i % ARRAY_SIZE(ticks)]);
+		struct path at_zero = p;
+
+		at_zero.send_us = 0;
+		at_zero.tsval = 0;
+		compare_clocks(&at_zero, &p, i % 3 == 0);
+	}
+}
+
+/* Both clocks pass their largest reading within the first second */
+static void test_clock_wrap(void)
+{
+	int i;
+
+	for (i = 0; i < PATHS; i++) {
+		u32 tick_us = ticks[i % ARRAY_SIZE(ticks)];
+		struct path p = random_path(tick_us), at_zero = p;
+
+		at_zero.send_us = 0;
+		at_zero.tsval = 0;
+		p.send_us = U32_MAX - prng_range(0, 1000000);
+		p.tsval = U32_MAX - prng_range(0, 1000000 / tick_us);
+		compare_clocks(&at_zero, &p, i % 3 == 0);
+	}
+}
+
+/* 2^32 ticks of 1000 us are a multiple of 2^32 us */
+static void test_tsval_wrap(void)
+{
+	struct hetcc_rd e = { 0 };
+	u32 i, tsval = U32_MAX - 4;
+
+	for (i = 0; i < 10; i++, tsval++)
+		hetcc_rd_sample(&e, i * 1000, tsval * 1000, 1, 1000);
+	EXPECT_EQ(e.last_us, e.base_us, "the offset has not moved");
+	EXPECT_EQ(hetcc_rd_pkts(&e.iv, e.r_us), 1000000, "pktS");
+	EXPECT_EQ_S(hetcc_rd_now(&e, 1000000), 0, "queue");
+}
+
+static void test_base_follows(void)
+{
+	u32 window;
+	int i;
+
+	for (i = 0; i < PATHS; i++) {
+		struct path p = random_path(1);
+		u32 before;
+
+		p.per_ack = 1;
+		window = path_packets(&p) + 10;
+		p.forward_ns += 5000000;
+		start_flow(&p);
+		learn_base();
+		before = flow.rd.base_us;
+		run_window(window, false);
+		/* The route becomes 5 ms shorter */
+		flow.p.forward_ns -= 5000000;
+		learn_base();
+		EXPECT_NEAR((s32)(before - flow.rd.base_us), 5000, 2,
+			    "base falls by 5 ms");
+		run_window(window, false);
+		EXPECT_NEAR(run_window(window, false), estimate(),
+			    queue_bound(10, window), "queue over the new base");
+	}
+}
+
+/* The latest packet's queue; base and reading may be a tick low each */
+static void test_now(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4 * PATHS; i++) {
+		struct path p = random_path(ticks[i % ARRAY_SIZE(ticks)]);
+		u32 window = path_packets(&p) + prng_range(1, 40);
+		double want, slack;
+
+		p.per_ack = 1;
+		start_flow(&p);
+		learn_base();
+		run_window(window, false);
+		run_window(window, false);
+		want = (double)flow.wait_ns / (double)p.service_ns;
+		slack = (p.tick_us + 2) / service_us() + 2.0 / HETCC_RD_ONE;
+		EXPECT_NEAR((double)hetcc_rd_now(&flow.rd, (u32)p.service_ns) /
+			    HETCC_RD_ONE, want, slack, "tick %u us",
+			    p.tick_us);
+	}
+}
+
+static void test_one_sample(void)
+{
+	struct hetcc_rd e = { 0 };
+
+	EXPECT_EQ(hetcc_rd_interval(&e, 1, false), false, "no sample yet");
+	hetcc_rd_sample(&e, 0, 1000, 1, 1);
+	EXPECT_EQ(hetcc_rd_interval(&e, 1, false), true, "one sample");
+	EXPECT_EQ_S(e.n, 0, "no pktS, no queue");
+	EXPECT_EQ(e.pkts_ns, 0, "pktS unknown");
+	hetcc_rd_sample(&e, 1000, 2000, 1, 1);
+	hetcc_rd_sample(&e, 2000, 4000, 1, 1);
+	hetcc_rd_interval(&e, 1, false);
+	EXPECT_EQ(e.pkts_ns, 2000000, "pktS of two samples");
+	EXPECT_EQ_S(e.n, HETCC_RD_ONE / 4, "(0 + 1000) / 2 / 2000");
+	hetcc_rd_sample(&e, 5000, 8000, 1, 1);
+	hetcc_rd_interval(&e, 1, false);
+	EXPECT_EQ(e.pkts_ns, 2000000, "pktS stays where one sample gives none");
+	EXPECT_EQ_S(e.n, HETCC_RD_ONE, "2000 / 2000");
+}
+
+/* A measurement is of the interval alone: iv and sum begin anew */
+static void test_intervals_are_apart(void)
+{
+	struct hetcc_rd e = { 0 };
+	u32 i;
+
+	for (i = 0; i < 10; i++)
+		hetcc_rd_sample(&e, i * 1000, i * 1000 + 500, 1, 1);
+	hetcc_rd_interval(&e, 1, false);
+	EXPECT_EQ_S(e.n, 0, "empty queue");
+	for (i = 20; i < 30; i++)
+		hetcc_rd_sample(&e, i * 1000, i * 1000 + 4500, 2, 1);
+	hetcc_rd_interval(&e, 1, false);
+	EXPECT_EQ(e.pkts_ns, 500000, "two packets a sample");
+	EXPECT_EQ_S(e.n, 8 * HETCC_RD_ONE, "4000 / 500");
+}
+
+static void test_reset(void)
+{
+	struct hetcc_rd e = { 0 };
+	u32 i;
+
+	for (i = 0; i < 20; i++)
+		hetcc_rd_sample(&e, i * 1000, i * 1500, 1, 1);
+	hetcc_rd_interval(&e, 1, true);
+	hetcc_rd_reset(&e);
+	EXPECT_EQ_S(e.n, 0, "queue");
+	EXPECT_EQ(e.pkts_ns, 0, "pktS");
+	EXPECT_EQ(hetcc_rd_interval(&e, 1, true), false, "no measurement");
+	EXPECT_EQ(e.pkts_ns, 0, "pktS of before the reset does not come back");
+	for (i = 0; i < 20; i++)
+		hetcc_rd_sample(&e, i * 1000, 77777 + i * 1000, 1, 1);
+	hetcc_rd_interval(&e, 1, true);
+	EXPECT_EQ(e.base_us, 77777, "base is that of the new clock");
+	EXPECT_EQ_S(e.n, 0, "queue of the new clock");
+}
+
+/* Forgetting an interval keeps what equation 2 adds up */
+static void test_restart(void)
+{
+	struct hetcc_rd e = { 0 };
+
+	hetcc_rd_sample(&e, 0, 0, 1, 1);
+	hetcc_rd_sample(&e, 1000, 1000, 1, 1);
+	hetcc_rd_interval(&e, 1, true);
+	hetcc_rd_sample(&e, 2000, 3000, 1, 1);
+	hetcc_rd_restart(&e);
+	hetcc_rd_sample(&e, 3000, 5000, 1, 1);
+	hetcc_rd_sample(&e, 4000, 6000, 1, 1);
+	hetcc_rd_interval(&e, 1, true);
+	EXPECT_EQ_S(e.n, 2 * HETCC_RD_ONE, "2000 us over 1000 us a packet");
+}
+
+static void test_pkts_edges(void)
+{
+	static const struct {
+		u32 from_us, to_us, pkts, want;
+	} rows[] = {
+		{ 0, 0, 10, 0 },
+		{ 0, 1000, 0, 0 },
+		{ 1000, 999, 10, 0 },
+		{ 0, 1U << 31, 1, 0 },
+		{ 0, 1000, 1, 1000000 },
+		{ 0, 1000, 3, 333333 },
+		{ 0, 1, U32_MAX, 1 },
+		{ U32_MAX, 999, 2, 500000 },
+		{ 0, S32_MAX, 1, U32_MAX },
+		{ 0, S32_MAX, 1000, S32_MAX },
+		{ 5000000, 4294967 + 5000000, 1, 4294967000U },
+		{ 0, 4294968, 1, U32_MAX },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct hetcc_rd_span s = { rows[i].from_us, rows[i].pkts };
+
+		EXPECT_EQ(hetcc_rd_pkts(&s, rows[i].to_us), rows[i].want,
+			  "from %u to %u us, %u packets", rows[i].from_us,
+			  rows[i].to_us, rows[i].pkts);
+	}
+}
+
+static void test_to_pkts_edges(void)
+{
+	static const struct {
+		s32 d_us;
+		u32 pkts_ns;
+		s32 want;
+	} rows[] = {
+		{ 0, 1, 0 },
+		{ 1000, 0, 0 },
+		{ -S32_MAX - 1, 0, 0 },
+		{ 1000, 1000000, HETCC_RD_ONE },
+		{ -1000, 1000000, -HETCC_RD_ONE },
+		{ 1, 1000000000, 0 },
+		{ -1, 1000000000, 0 },
+		{ 8388607, 1000, 8388607 * HETCC_RD_ONE },
+		{ 8388608, 1000, HETCC_RD_N_MAX },
+		{ -8388608, 1000, -HETCC_RD_N_MAX },
+		/* |d| < 2^31 us: times 1000 * 2^8 < 2^49 */
+		{ S32_MAX, 1, HETCC_RD_N_MAX },
+		{ S32_MAX, U32_MAX, 127999 },
+		{ -S32_MAX - 1, 1, -HETCC_RD_N_MAX },
+		{ -S32_MAX - 1, U32_MAX, -128000 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		EXPECT_EQ_S(hetcc_rd_to_pkts(rows[i].d_us, rows[i].pkts_ns),
+			    rows[i].want, "%d us, pktS %u ns", rows[i].d_us,
+			    rows[i].pkts_ns);
+}
+
+static void test_to_pkts_random(void)
+{
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		s32 d_us = (s32)prng_log32(1, S32_MAX) * (i % 2 ? 1 : -1);
+		u32 pkts_ns = prng_log32(1, U32_MAX);
+		double want = ref_santacruz_eq4(d_us * 1000.0, pkts_ns);
+
+		want = clamp(want, -8388608.0, 8388608.0);
+		EXPECT_NEAR((double)hetcc_rd_to_pkts(d_us, pkts_ns) /
+			    HETCC_RD_ONE, want, 1.0 / HETCC_RD_ONE,
+			    "%d us, pktS %u ns", d_us, pkts_ns);
+	}
+}
+
+static void change_delay(struct hetcc_rd *e, u32 by_us, int times)
+{
+	while (times--) {
+		hetcc_rd_sample(e, 0, e->last_us + by_us, 1, 1);
+		hetcc_rd_interval(e, 1, true);
+	}
+}
+
+/* n of equation 2 stops at +-2^23 packets; a packet takes 1 us here */
+static void test_n_saturates(void)
+{
+	struct hetcc_rd e = { 0 };
+
+	hetcc_rd_sample(&e, 0, 0, 1, 1);
+	hetcc_rd_sample(&e, 1, 1, 1, 1);
+	hetcc_rd_interval(&e, 1, true);
+	change_delay(&e, 8000000, 1);
+	EXPECT_EQ_S(e.n, 8000000 * HETCC_RD_ONE, "8 s");
+	change_delay(&e, 8000000, 1);
+	EXPECT_EQ_S(e.n, HETCC_RD_N_MAX, "16 s");
+	change_delay(&e, S32_MAX, 10);
+	EXPECT_EQ_S(e.n, HETCC_RD_N_MAX, "ten times 2^31 us");
+	change_delay(&e, 0U - S32_MAX, 1);
+	EXPECT_EQ_S(e.n, 0, "a step down is cut to 2^23 packets, too");
+	change_delay(&e, 0U - S32_MAX, 10);
+	EXPECT_EQ_S(e.n, -HETCC_RD_N_MAX, "ten times -2^31 us");
+}
+
+/* Offsets are told apart within 2^31 us, 35 minutes */
+static void test_widest_offset(void)
+{
+	u32 base = prng_u32();
+	struct hetcc_rd e = { 0 };
+
+	hetcc_rd_sample(&e, 0, base, 1, 1);
+	hetcc_rd_sample(&e, 0, base + S32_MAX, 1, 1);
+	EXPECT_EQ(e.base_us, base, "2^31 - 1 us above is above");
+	EXPECT_EQ_S(hetcc_rd_now(&e, U32_MAX), 127999, "queue of 35 min");
+	hetcc_rd_sample(&e, 0, base - 1000, 1, 1);
+	EXPECT_EQ(e.base_us, base - 1000, "1 ms below is below");
+	hetcc_rd_interval(&e, 1, false);
+	EXPECT_IN(e.n, 0, HETCC_RD_N_MAX, "mean");
+}
+
+/*
+ * One reading a millisecond, each @queue_us above the empty path.
+ *
+ * Return: the longest standing queue that was seen, its pktS in @pkts_ns.
+ */
+static s32 standing_over(struct hetcc_rd *e, u32 from_ms, u32 samples,
+			 u32 queue_us, u32 *pkts_ns)
+{
+	u32 i, latest_ns;
+	s32 n, most = 0;
+
+	for (i = from_ms; i < from_ms + samples; i++) {
+		hetcc_rd_sample(e, i * 1000, i * 1000 + queue_us, 1, 1);
+		n = hetcc_rd_standing(e, 1, &latest_ns);
+		if (n <= most)
+			continue;
+		most = n;
+		*pkts_ns = latest_ns;
+	}
+	return most;
+}
+
+static void test_standing_queue(void)
+{
+	struct hetcc_rd e = { 0 };
+	u32 pkts_ns = 0;
+
+	EXPECT_EQ_S(standing_over(&e, 0, 30, 0, &pkts_ns), 0, "empty queue");
+	hetcc_rd_restart(&e);
+	EXPECT_EQ_S(standing_over(&e, 30, 5, 7000, &pkts_ns), 0, "one bucket");
+	EXPECT_EQ_S(standing_over(&e, 35, 25, 7000, &pkts_ns),
+		    7 * HETCC_RD_ONE, "7 ms at 1 ms a packet");
+	EXPECT_EQ(pkts_ns, 1000000, "pktS over two buckets");
+	EXPECT_EQ_S(standing_over(&e, 60, 1, 0, &pkts_ns), 0, "drained once");
+	EXPECT_EQ_S(standing_over(&e, 61, 3, 7000, &pkts_ns), 0,
+		    "counts as long as it is in one of the buckets");
+	EXPECT_EQ_S(standing_over(&e, 64, 20, 7000, &pkts_ns),
+		    7 * HETCC_RD_ONE, "stands again");
+	hetcc_rd_restart(&e);
+	EXPECT_EQ_S(hetcc_rd_standing(&e, 1, &pkts_ns), 0, "after a restart");
+	EXPECT_EQ(pkts_ns, 0, "no pktS without buckets");
+	EXPECT_EQ_S(standing_over(&e, 90, 5, 7000, &pkts_ns), 0,
+		    "buckets of before the restart do not count");
+}
+
+/* "0 while two buckets are not complete": four ACKs and four ticks each */
+static void test_standing_needs_buckets(void)
+{
+	static const u32 tick_us = 10000;
+	struct hetcc_rd e = { 0 };
+	u32 i, pkts_ns;
+
+	hetcc_rd_sample(&e, 0, 0, 1, tick_us);
+	hetcc_rd_restart(&e);
+	for (i = 100; i < 1000; i++) {
+		s32 n;
+
+		hetcc_rd_sample(&e, i * 100, i * 100 / tick_us * tick_us +
+				10 * tick_us, 1, tick_us);
+		n = hetcc_rd_standing(&e, tick_us, &pkts_ns);
+		if (i * 100 - 100 * 100 < 2 * HETCC_RD_BUCKET_TICKS * tick_us)
+			EXPECT_EQ_S(n, 0, "%u us into two buckets",
+				    i * 100 - 100 * 100);
+	}
+}
+
+static void test_bucket_acks(void)
+{
+	struct hetcc_rd e = { 0 };
+	u32 i;
+
+	/* Far apart in time, so that the ACKs decide */
+	for (i = 0; i <= HETCC_RD_BUCKET_ACKS; i++) {
+		hetcc_rd_sample(&e, i * 100000, i * 100000, 3, 1000);
+		EXPECT_EQ(e.buckets, 0, "%u ACKs", i);
+	}
+	hetcc_rd_sample(&e, i * 100000, i * 100000, 3, 1000);
+	EXPECT_EQ(e.buckets, 1, "%u ACKs", i);
+	EXPECT_EQ(e.bucket[1].pkts, 3 * i, "packets of the closed bucket");
+	EXPECT_EQ(hetcc_rd_pkts(&e.bucket[1], e.bucket[0].r_us), 33333333,
+		  "pktS of the closed bucket");
+}
+
+static void test_bucket_ticks(void)
+{
+	struct hetcc_rd e = { 0 };
+	u32 i;
+
+	/* Many ACKs a tick, so that the ticks decide */
+	for (i = 0; i < 4000; i += 100) {
+		hetcc_rd_sample(&e, i, i / 1000 * 1000, 1, 1000);
+		EXPECT_EQ(e.buckets, 0, "after %u us", i);
+	}
+	hetcc_rd_sample(&e, i, i, 1, 1000);
+	EXPECT_EQ(e.buckets, 1, "after %u us", i);
+}
+
+/* Any number of ACKs may arrive within the four ticks */
+static void test_bucket_many_acks(void)
+{
+	u32 acks, i;
+
+	for (acks = HETCC_RD_BUCKET_ACKS; acks < 600; acks++) {
+		struct hetcc_rd e = { 0 };
+
+		hetcc_rd_sample(&e, 0, 0, 1, 10000);
+		for (i = 1; i <= acks; i++)
+			hetcc_rd_sample(&e, i, 30000, 1, 10000);
+		hetcc_rd_sample(&e, i, 40000, 1, 10000);
+		EXPECT_EQ(e.buckets, 1, "%u ACKs, then the fourth tick", acks);
+	}
+}
+
+/* A peer's time that goes back by a tick does not complete a bucket */
+static void test_bucket_time_back(void)
+{
+	struct hetcc_rd e = { 0 };
+	u32 i;
+
+	for (i = 0; i < 8; i++)
+		hetcc_rd_sample(&e, i, 100000, 1, 1000);
+	hetcc_rd_sample(&e, i, 99000, 1, 1000);
+	EXPECT_EQ(e.buckets, 0, "no four ticks have passed");
+}
+
+/* Four packets at once, worked off before the next four */
+static void test_burst_drains(void)
+{
+	unsigned int t;
+
+	for (t = 0; t < ARRAY_SIZE(ticks); t++) {
+		u32 i, pkts_ns, tick_us = ticks[t], s = prng_range(500, 20000);
+		struct hetcc_rd e = { 0 };
+
+		for (i = 0; i < 2000; i++) {
+			u32 send_us = i / 4 * 4 * s;
+			u32 r_us = (i + 1) * s / tick_us * tick_us;
+
+			hetcc_rd_sample(&e, send_us, r_us, 1, tick_us);
+			EXPECT_EQ_S(hetcc_rd_standing(&e, tick_us, &pkts_ns),
+				    0, "tick %u us, service %u us, packet %u",
+				    tick_us, s, i);
+		}
+	}
+}
+
+/* An initial window of ten, then a packet for each that left */
+static void test_first_burst(void)
+{
+	unsigned int t;
+	u32 i, pkts_ns;
+
+	for (t = 0; t < ARRAY_SIZE(ticks); t++) {
+		struct path p = random_path(ticks[t]);
+
+		p.per_ack = 1;
+		p.service_ns = 2000000;
+		p.reverse_ns += 100000000;
+		start_flow(&p);
+		for (i = 0; i < 10; i++) {
+			send_packet(10);
+			EXPECT_EQ_S(hetcc_rd_standing(&flow.rd, p.tick_us,
+						      &pkts_ns), 0,
+				    "tick %u us, packet %u", p.tick_us, i);
+		}
+	}
+}
+
+/*
+ * A queue that stands: the smallest reading and base are up to a tick low
+ * each, and a tick is taken off: never too much, at most two ticks too little.
+ */
+static void test_standing_bound(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4 * PATHS; i++) {
+		struct path p = random_path(ticks[i % ARRAY_SIZE(ticks)]);
+		u32 k, pkts_ns, queue = prng_range(5, 50);
+		u32 window = path_packets(&p) + queue;
+		double n, got, tick = p.tick_us > 1 ? p.tick_us + 2 : 2;
+
+		p.per_ack = 1;
+		start_flow(&p);
+		learn_base();
+		run_window(window, false);
+		n = run_window(window, false);
+		tick /= service_us();
+		for (k = 0; k < window; k++) {
+			send_packet(window);
+			got = hetcc_rd_standing(&flow.rd, p.tick_us, &pkts_ns) *
+			      (double)pkts_ns / (double)p.service_ns /
+			      HETCC_RD_ONE;
+			if (got > 0)
+				EXPECT_IN(got, n - 2 * tick - 1,
+					  n + 0.01 + 2 / service_us(),
+					  "tick %u us, window %u, packet %u",
+					  p.tick_us, window, k);
+		}
+	}
+}
+
+static const u32 known_us[] = { 1, 1000, 4000, 10000, 100000 };
+
+/* Ticks that a clock @ppm too fast shows from @start_us on */
+static u32 count_ticks(double tick_us, double ppm, double start_us,
+		       double elapsed_us)
+{
+	double true_us = tick_us / (1 + ppm * 1e-6);
+
+	return (u32)(s64)(floor((start_us + elapsed_us) / true_us) -
+			  floor(start_us / true_us));
+}
+
+static void expect_tick(double tick_us, u32 want)
+{
+	int i;
+
+	for (i = 0; i < 2000; i++) {
+		/* A peer's clock that wraps within the probe tells nothing */
+		u32 elapsed_us = prng_log32(HETCC_TICK_PROBE_US, (u32)
+					    (fmin(tick_us, 1) * (1U << 31)));
+		double ppm = prng_unit() * 400 - 200;
+		u32 n = count_ticks(tick_us, ppm, prng_unit() * 1e6,
+				    elapsed_us);
+
+		EXPECT_EQ(hetcc_tick_us(n, elapsed_us), want,
+			  "clock of %g us, %+.0f ppm: %u ticks in %u us",
+			  tick_us, ppm, n, elapsed_us);
+	}
+}
+
+static void test_tick_known(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(known_us); i++)
+		expect_tick(known_us[i], known_us[i]);
+}
+
+static void test_tick_shortest_probe(void)
+{
+	unsigned int i;
+	u32 elapsed_us, phase;
+
+	for (i = 0; i < ARRAY_SIZE(known_us); i++)
+		for (phase = 0; phase < 100; phase++)
+			for (elapsed_us = HETCC_TICK_PROBE_US;
+			     elapsed_us < 5 * HETCC_TICK_PROBE_US;
+			     elapsed_us += 12347) {
+				u32 n = count_ticks(known_us[i], 0,
+						    phase * known_us[i] / 100.0,
+						    elapsed_us);
+
+				EXPECT_EQ(hetcc_tick_us(n, elapsed_us),
+					  known_us[i],
+					  "clock of %u us: %u ticks in %u us",
+					  known_us[i], n, elapsed_us);
+			}
+}
+
+static void expect_unknown(const double *tick_us, unsigned int n)
+{
+	while (n--)
+		expect_tick(tick_us[n], 0);
+}
+
+/* Faster than a microsecond, as no peer of Linux should have it */
+static void test_tick_fast(void)
+{
+	static const double tick_us[] = { 0.001, 0.1, 0.5 };
+
+	expect_unknown(tick_us, ARRAY_SIZE(tick_us));
+}
+
+static void test_tick_between(void)
+{
+	static const double tick_us[] = {
+		2, 10, 100, 500, 2000, 20000, 40000,
+	};
+
+	expect_unknown(tick_us, ARRAY_SIZE(tick_us));
+}
+
+/* RFC 7323 allows ticks of up to a second */
+static void test_tick_slow(void)
+{
+	static const double tick_us[] = { 500000, 1000000 };
+
+	expect_unknown(tick_us, ARRAY_SIZE(tick_us));
+}
+
+static void test_tick_edges(void)
+{
+	static const struct {
+		u32 ticks, elapsed_us, want;
+	} rows[] = {
+		{ 0, HETCC_TICK_PROBE_US, 0 },
+		{ 0, U32_MAX, 0 },
+		{ 1, U32_MAX, 0 },
+		{ U32_MAX, U32_MAX, 1 },
+		/* TSval that went back by 1, by 100 and by half its range */
+		{ U32_MAX, HETCC_TICK_PROBE_US, 0 },
+		{ U32_MAX - 99, HETCC_TICK_PROBE_US, 0 },
+		{ 1U << 31, HETCC_TICK_PROBE_US, 0 },
+		{ 2 * HETCC_TICK_PROBE_US, HETCC_TICK_PROBE_US, 0 },
+		{ 10 * HETCC_TICK_PROBE_US, HETCC_TICK_PROBE_US, 0 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		EXPECT_EQ(hetcc_tick_us(rows[i].ticks, rows[i].elapsed_us),
+			  rows[i].want, "%u ticks in %u us", rows[i].ticks,
+			  rows[i].elapsed_us);
+}
+
+static const struct tap_case cases[] = {
+	{ "bottleneck: mean queue within its bound, ticks 1 us to 10 ms",
+	  test_queue },
+	{ "bottleneck: quantisation leaves no bias", test_queue_unbiased },
+	{ "bottleneck: an empty queue reads as empty", test_empty_queue },
+	{ "bottleneck: equation 2 to the letter, ticks 1 us to 10 ms",
+	  test_sum_rule },
+	{ "equations 1 to 4 on random packets", test_equations },
+	{ "clock offsets do not change any estimate", test_clock_offset },
+	{ "clocks that wrap do not change any estimate", test_clock_wrap },
+	{ "a TSval in milliseconds may wrap", test_tsval_wrap },
+	{ "base follows the minimum", test_base_follows },
+	{ "the latest packet's queue, within a tick", test_now },
+	{ "an interval of one sample", test_one_sample },
+	{ "intervals are measured apart", test_intervals_are_apart },
+	{ "a reset forgets everything", test_reset },
+	{ "a restart keeps the sum of equation 2", test_restart },
+	{ "equation 3: edges, zero divisor, wrap", test_pkts_edges },
+	{ "equation 4: edges, zero divisor, saturation", test_to_pkts_edges },
+	{ "equation 4 on random operands", test_to_pkts_random },
+	{ "n saturates at 2^23 packets", test_n_saturates },
+	{ "offsets within 35 minutes are told apart", test_widest_offset },
+	{ "standing: a queue that stands counts, one that drained does not",
+	  test_standing_queue },
+	{ "standing: two complete buckets are needed",
+	  test_standing_needs_buckets },
+	{ "bucket: needs four ACKs", test_bucket_acks },
+	{ "bucket: needs four ticks", test_bucket_ticks },
+	{ "bucket: any number of ACKs", test_bucket_many_acks },
+	{ "bucket: not completed by time that goes back",
+	  test_bucket_time_back },
+	{ "standing: bursts that drain do not count", test_burst_drains },
+	{ "standing: the first burst does not count", test_first_burst },
+	{ "standing: never above the true queue", test_standing_bound },
+	{ "tick: every known clock, +-200 ppm", test_tick_known },
+	{ "tick: every known clock at the shortest probe",
+	  test_tick_shortest_probe },
+	{ "tick: clocks faster than a microsecond are refused",
+	  test_tick_fast },
+	{ "tick: clocks between the known ones are refused",
+	  test_tick_between },
+	{ "tick: clocks of 500 ms and 1 s are refused", test_tick_slow },
+	{ "tick: edges, time that went back", test_tick_edges },
+};
+
+int main(void)
+{
+	return tap_run(cases, ARRAY_SIZE(cases));
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hetprobe: samples queues and captures packets in several network namespaces.
+ *
+ * One thread sleeps until a sample or a look at the rings of captured packets is
+ * due, which takes the fewest system calls: they are what costs in virtual time.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include "args.h"
+#include "capture.h"
+#include "clock.h"
+#include "probe_args.h"
+#include "queue.h"
+
+/* How often rings are looked at; one holds the packets of half a second. */
+#define CAPTURE_INTERVAL	(100 * NSEC_PER_MSEC)
+
+#define DEFAULT_QUEUE_MS	"10"
+#define MAX_QUEUE_MS		3600000
+
+/*
+ * A block that holds packets is handed over when two expiries of its timer find
+ * it in use, so twice the time, and some jiffies.
+ */
+#define DRAIN_TIME		((2 * CAPTURE_BLOCK_MS + 100) * NSEC_PER_MSEC)
+
+static struct {
+	int64_t t0;
+	int64_t until;		/* from t0 */
+	int64_t interval;
+	const char *dir;
+	bool pcap;
+} options = { .t0 = -1, .until = -1 };
+
+static volatile sig_atomic_t stopped;
+
+static const char help[] =
+"usage: hetprobe --t0 SECONDS --until SECONDS --out DIR [--queue-ms N] [--pcap]\n"
+"                [--queue LABEL,NSPATH,IFNAME,PARENT]...\n"
+"                [--capture LABEL,NSPATH,IFNAME,in|out]...\n"
+"\n"
+"Samples queues and captures packets in several network namespaces, and prints\n"
+"\"ready\" on standard output once everything is open.\n"
+"\n"
+"  --t0 SECONDS     the time on CLOCK_MONOTONIC that is t = 0 of the run\n"
+"  --until SECONDS  when to end, from t0\n"
+"  --out DIR        directory of the output; made if it is not there\n"
+"  --queue-ms N     sample all queues at t = 0, N, 2 N, ... ms and at --until\n"
+"                   (1 to 3600000, default 10)\n"
+"  --pcap           write DIR/LABEL.pcap for each capture, too\n"
+"  --help           print this text\n"
+"\n"
+"LABEL is the name in the output.  NSPATH is the network namespace, such as\n"
+"/proc/PID/ns/net or /run/netns/NAME.\n"
+"\n"
+"PARENT says which qdisc of the interface is meant; numbers are hexadecimal:\n"
+"  root   the root qdisc (RTM_GETQDISC with tcm_parent = TC_H_ROOT)\n"
+"  10:    the qdisc with this handle (tcm_handle = 10:)\n"
+"  1:1    the qdisc below this class (tcm_parent = 1:1)\n"
+"\n"
+"DIR/queue.bin holds records of 40 bytes, DIR/LABEL.cap records of 48 bytes for\n"
+"each TCP or UDP packet; DIR/queue.json and DIR/captures.json name the fields\n"
+"and give their format in the notation of Python's struct module.  t_ns counts\n"
+"from t0.  A queue record's label is an index into \"labels\".  A packet's wire\n"
+"is the length of the IP packet, payload that of the data behind the TCP or UDP\n"
+"header; src16 and dst16 are the last 16 bits of the addresses.  For UDP, seq\n"
+"is the counter of flowgen, 4294967295 in packets of others.\n"
+"\n"
+"Captures see a packet on its way out after it has left the queue.  Packets that\n"
+"were lost because a ring was full are reported on standard error and counted in\n"
+"captures.json as \"dropped\".  Reading the last packets takes up to 2.1 s after\n"
+"--until.  SIGINT and SIGTERM are as if --until were then.\n"
+"\n"
+"Needs CAP_SYS_ADMIN (namespaces), CAP_NET_ADMIN and CAP_NET_RAW.\n"
+"Exit status: 0, 1 when something failed, 2 when the command line is wrong.\n";
+
+static void parse_option(int option, const char *value)
+{
+	switch (option) {
+	case 't':
+		options.t0 = parse_seconds("--t0", value, 0, MAX_SECONDS);
+		break;
+	case 'u':
+		options.until = parse_seconds("--until", value, 0, MAX_SECONDS);
+		break;
+	case 'o':
+		options.dir = value;
+		break;
+	case 'm':
+		options.interval = NSEC_PER_MSEC *
+			parse_integer("--queue-ms", value, 1, MAX_QUEUE_MS);
+		break;
+	case 'q':
+		queue_add(value);
+		break;
+	case 'c':
+		capture_add(value);
+		break;
+	case 'p':
+		options.pcap = true;
+		break;
+	case 'h':
+		fputs(help, stdout);
+		exit(EXIT_SUCCESS);
+	default:
+		usage_error("the options are wrong");
+	}
+}
+
+static void parse_options(int argc, char **argv)
+{
+	static const struct option known[] = {
+		{ "t0", required_argument, NULL, 't' },
+		{ "until", required_argument, NULL, 'u' },
+		{ "out", required_argument, NULL, 'o' },
+		{ "queue-ms", required_argument, NULL, 'm' },
+		{ "queue", required_argument, NULL, 'q' },
+		{ "capture", required_argument, NULL, 'c' },
+		{ "pcap", no_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int option;
+
+	parse_option('m', DEFAULT_QUEUE_MS);
+	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
+		parse_option(option, optarg);
+	if (optind < argc)
+		usage_error("\"%s\" is not an option", argv[optind]);
+	if (options.t0 < 0)
+		usage_error("--t0 is missing; it is a time on CLOCK_MONOTONIC in seconds");
+	if (options.until < 0)
+		usage_error("--until is missing; it is a time from --t0 in seconds");
+	if (!options.dir)
+		usage_error("--out is missing; it names the output directory");
+	if (!queue_count() && !capture_count())
+		usage_error("no --queue and no --capture is given");
+}
+
+static void stop(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action = { .sa_handler = stop };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+/* The first multiple of the interval that is after t, or the end. */
+static int64_t next_tick(int64_t t, int64_t interval)
+{
+	int64_t next = (t / interval + 1) * interval;
+
+	return next < options.until ? next : options.until;
+}
+
+/*
+ * Read what the rings hold and sample the queues, in turn, until it is over.
+ * A signal between the test and the sleep takes effect one interval later.
+ */
+static void probe(void)
+{
+	int64_t read_at = capture_count() ? CAPTURE_INTERVAL : options.until;
+	int64_t sample_at = queue_count() ? 0 : options.until;
+	int64_t t;
+
+	while (!stopped) {
+		t = sample_at < read_at ? sample_at : read_at;
+		if (sleep_until(options.t0 + t))
+			continue;
+		t = now_ns() - options.t0;
+		if (t >= sample_at) {
+			queue_sample(t);
+			sample_at = next_tick(t, options.interval);
+		}
+		if (t >= options.until)
+			return;
+		if (t >= read_at) {
+			capture_read();
+			read_at = next_tick(t, CAPTURE_INTERVAL);
+		}
+	}
+}
+
+/* Packets of the last block are still with the kernel. */
+static void drain(void)
+{
+	if (capture_count())
+		sleep_until(now_ns() + DRAIN_TIME);
+}
+
+static void open_all(void)
+{
+	if (mkdir(options.dir, 0777) && errno != EEXIST)
+		fatal("--out %s: %s", options.dir, strerror(errno));
+	queue_open(options.dir);
+	capture_open(options.dir, options.pcap, options.t0, options.until);
+	prctl(PR_SET_TIMERSLACK, 1);
+}
+
+int main(int argc, char **argv)
+{
+	int failed;
+
+	parse_options(argc, argv);
+	catch_signals();
+	open_all();
+	puts("ready");
+	fflush(stdout);
+	probe();
+	drain();
+	failed = queue_close(options.dir) | capture_close(options.dir);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

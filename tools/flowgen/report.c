@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The output of flowgen: one JSON object on each line.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "clock.h"
+#include "report.h"
+
+/* A write to the lab's file system costs far more than the copying. */
+#define OUTPUT_BUFFER_BYTES	(1 << 20)
+
+#define ENDPOINT_BYTES	(INET6_ADDRSTRLEN + sizeof("[]:65535"))
+#define CC_NAME_BYTES	16	/* TCP_CA_NAME_MAX of the kernel */
+
+void report_open(const char *path)
+{
+	run.out = strcmp(path, "-") ? fopen(path, "we") : stdout;
+	if (!run.out)
+		fatal("--out %s: %s", path, strerror(errno));
+	setvbuf(run.out, NULL, _IOFBF, OUTPUT_BUFFER_BYTES);
+}
+
+void report_close(void)
+{
+	bool bad = ferror(run.out);
+
+	if (fclose(run.out) || bad)
+		fatal("--out: the output is not complete: %s", strerror(errno));
+}
+
+void record_begin(const char *type, const struct flow *flow, int64_t t)
+{
+	fprintf(run.out, "{\"type\":\"%s\",\"id\":%" PRId64, type, flow->id);
+	record_time("t", t);
+}
+
+void record_time(const char *name, int64_t t)
+{
+	fprintf(run.out, ",\"%s\":%.6f", name, ns_to_sec(t));
+}
+
+void record_integer(const char *name, uint64_t value)
+{
+	fprintf(run.out, ",\"%s\":%" PRIu64, name, value);
+}
+
+void record_null(const char *name)
+{
+	fprintf(run.out, ",\"%s\":null", name);
+}
+
+void record_integer_if(bool known, const char *name, uint64_t value)
+{
+	if (known)
+		record_integer(name, value);
+	else
+		record_null(name);
+}
+
+void record_bool(const char *name, bool value)
+{
+	fprintf(run.out, ",\"%s\":%s", name, value ? "true" : "false");
+}
+
+void record_string(const char *name, const char *text)
+{
+	fprintf(run.out, ",\"%s\":\"", name);
+	for (; *text; text++) {
+		unsigned char c = *text;
+
+		if (c == '"' || c == '\\')
+			fprintf(run.out, "\\%c", c);
+		else if (c < ' ')
+			fprintf(run.out, "\\u%04x", c);
+		else
+			fputc(c, run.out);
+	}
+	fputc('"', run.out);
+}
+
+void record_finish(void)
+{
+	fputs("}\n", run.out);
+}
+
+static void print_endpoint(char *text, const union address *address)
+{
+	char ip[INET6_ADDRSTRLEN] = "?";
+
+	if (address->sa.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &address->in6.sin6_addr, ip, sizeof(ip));
+		snprintf(text, ENDPOINT_BYTES, "[%s]:%u", ip,
+			 ntohs(address->in6.sin6_port));
+	} else {
+		inet_ntop(AF_INET, &address->in.sin_addr, ip, sizeof(ip));
+		snprintf(text, ENDPOINT_BYTES, "%s:%u", ip,
+			 ntohs(address->in.sin_port));
+	}
+}
+
+static void record_cc(const struct flow *flow)
+{
+	char name[CC_NAME_BYTES + 1] = "";
+	socklen_t size = CC_NAME_BYTES;
+
+	if (flow->proto == PROTO_TCP &&
+	    !getsockopt(flow->fd, IPPROTO_TCP, TCP_CONGESTION, name, &size))
+		record_string("cc", name);
+	else
+		record_null("cc");
+}
+
+void report_start(struct flow *flow)
+{
+	union address local = { 0 };
+	socklen_t size = sizeof(local);
+	char text[ENDPOINT_BYTES];
+
+	record_begin("start", flow, flow->t_start);
+	record_time("t_connect", flow->t_connect);
+	record_cc(flow);
+	getsockname(flow->fd, &local.sa, &size);
+	print_endpoint(text, &local);
+	record_string("src", text);
+	print_endpoint(text, &flow->addr);
+	record_string("dst", text);
+	record_finish();
+}
+
+void report_error(const struct flow *flow, int64_t t, const char *what,
+		  int error)
+{
+	const char *name = strerrorname_np(error);
+
+	record_begin("error", flow, t);
+	record_string("what", what);
+	record_string("errno", name ? name : "unknown");
+	record_string("text", strerror(error));
+	record_finish();
+}
+
+void record_begin_end(const struct flow *flow, int64_t t, const char *reason,
+		      bool complete)
+{
+	record_begin("end", flow, t);
+	record_string("role", flow->role == ROLE_SEND ? "send" : "recv");
+	if (flow->role == ROLE_SEND)
+		record_time("t_connect", flow->t_connect);
+	record_time("t_start", flow->t_start);
+	record_bool("complete", complete);
+	record_string("reason", reason);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the kernel tells about a TCP connection.
+ */
+#include <assert.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "report.h"
+#include "tcp_stats.h"
+
+static_assert(offsetof(struct tcp_info_ext, pacing_rate) ==
+	      offsetof(struct tcp_info, tcpi_total_retrans) + 4,
+	      "the C library's struct tcp_info is the head of ours");
+static_assert(sizeof(struct tcp_info_ext) == 248,
+	      "the size of struct tcp_info in Linux 6.12");
+
+#define INFINITE_SSTHRESH	0x7fffffff	/* of the kernel */
+#define NO_MIN_RTT		UINT32_MAX
+#define UNLIMITED_RATE		UINT64_MAX
+#define BBR_GAIN_UNIT		256.0
+
+#define CC_NAME_BYTES		16		/* TCP_CA_NAME_MAX */
+
+/* Whether the kernel's struct tcp_info reaches as far as this field. */
+#define KNOWS(stats, field)						\
+	((stats)->info_bytes >= offsetof(struct tcp_info_ext, field) +	\
+				sizeof((stats)->info.field))
+
+/* TCP_CC_INFO does not say whose it is, and two kinds have the same size. */
+static bool uses_dctcp(int fd)
+{
+	char name[CC_NAME_BYTES + 1] = "";
+	socklen_t size = CC_NAME_BYTES;
+
+	return !getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) &&
+	       !strcmp(name, "dctcp");
+}
+
+void tcp_stats_read(int fd, struct tcp_stats *stats)
+{
+	memset(stats, 0, sizeof(*stats));
+	stats->info_bytes = sizeof(stats->info);
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &stats->info,
+		       &stats->info_bytes))
+		stats->info_bytes = 0;
+	stats->cc_bytes = sizeof(stats->cc);
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CC_INFO, &stats->cc,
+		       &stats->cc_bytes))
+		stats->cc_bytes = 0;
+	if (stats->cc_bytes == sizeof(stats->cc.dctcp))
+		stats->is_dctcp = uses_dctcp(fd);
+}
+
+static void record_vegas(const struct tcpvegas_info *vegas)
+{
+	fprintf(run.out,
+		",\"cc_info\":{\"kind\":\"vegas\",\"enabled\":%u,\"rttcnt\":%u,"
+		"\"rtt\":%u,\"minrtt\":%u}",
+		vegas->tcpv_enabled, vegas->tcpv_rttcnt, vegas->tcpv_rtt,
+		vegas->tcpv_minrtt);
+}
+
+static void record_dctcp(const struct tcp_dctcp_info *dctcp)
+{
+	fprintf(run.out,
+		",\"cc_info\":{\"kind\":\"dctcp\",\"enabled\":%u,"
+		"\"ce_state\":%u,\"alpha\":%u,\"ab_ecn\":%u,\"ab_tot\":%u}",
+		dctcp->dctcp_enabled, dctcp->dctcp_ce_state, dctcp->dctcp_alpha,
+		dctcp->dctcp_ab_ecn, dctcp->dctcp_ab_tot);
+}
+
+static void record_bbr(const struct tcp_bbr_info *bbr)
+{
+	unsigned long long bytes_per_sec =
+		(unsigned long long)bbr->bbr_bw_hi << 32 | bbr->bbr_bw_lo;
+
+	fprintf(run.out,
+		",\"cc_info\":{\"kind\":\"bbr\",\"bw_bps\":%llu,"
+		"\"min_rtt_us\":%u,\"pacing_gain\":%.4f,\"cwnd_gain\":%.4f}",
+		bytes_per_sec * BITS_PER_BYTE, bbr->bbr_min_rtt,
+		bbr->bbr_pacing_gain / BBR_GAIN_UNIT,
+		bbr->bbr_cwnd_gain / BBR_GAIN_UNIT);
+}
+
+static void record_cc_info(const struct tcp_stats *stats)
+{
+	if (stats->cc_bytes == sizeof(stats->cc.bbr))
+		record_bbr(&stats->cc.bbr);
+	else if (stats->is_dctcp)
+		record_dctcp(&stats->cc.dctcp);
+	else if (stats->cc_bytes == sizeof(stats->cc.vegas))
+		record_vegas(&stats->cc.vegas);
+	else
+		record_null("cc_info");
+}
+
+static void record_window(const struct tcp_info_ext *info)
+{
+	record_integer("cwnd", info->snd_cwnd);
+	record_integer_if(info->snd_ssthresh < INFINITE_SSTHRESH, "ssthresh",
+			  info->snd_ssthresh);
+	record_integer("srtt_us", info->rtt);
+	record_integer("rttvar_us", info->rttvar);
+	record_integer_if(info->min_rtt != NO_MIN_RTT, "min_rtt_us",
+			  info->min_rtt);
+	record_integer("rto_us", info->rto);
+}
+
+static void record_counters(const struct tcp_info_ext *info)
+{
+	record_integer("unacked", info->unacked);
+	record_integer("sacked", info->sacked);
+	record_integer("lost", info->lost);
+	record_integer("retrans", info->retrans);
+	record_integer("total_retrans", info->total_retrans);
+	record_integer("bytes_sent", info->bytes_sent);
+	record_integer("bytes_acked", info->bytes_acked);
+	record_integer("bytes_retrans", info->bytes_retrans);
+	record_integer("delivered", info->delivered);
+}
+
+static void record_rate(const char *name, uint64_t bytes_per_sec)
+{
+	record_integer_if(bytes_per_sec != UNLIMITED_RATE, name,
+			  bytes_per_sec * BITS_PER_BYTE);
+}
+
+void record_sender_stats(const struct tcp_stats *stats)
+{
+	const struct tcp_info_ext *info = &stats->info;
+
+	record_window(info);
+	record_counters(info);
+	record_rate("delivery_rate_bps", info->delivery_rate);
+	record_rate("pacing_rate_bps", info->pacing_rate);
+	record_integer("ca_state", info->ca_state);
+	record_integer("backoff", info->backoff);
+	record_integer_if(KNOWS(stats, total_rto), "total_rto",
+			  info->total_rto);
+	record_integer("busy_us", info->busy_time);
+	record_integer("rwnd_limited_us", info->rwnd_limited);
+	record_integer("sndbuf_limited_us", info->sndbuf_limited);
+	record_integer("dsack_dups", info->dsack_dups);
+	record_integer("reord_seen", info->reord_seen);
+	record_cc_info(stats);
+}
+
+void record_receiver_stats(const struct tcp_stats *stats)
+{
+	record_integer("bytes_received", stats->info.bytes_received);
+	record_integer("rcv_rtt_us", stats->info.rcv_rtt);
+	record_integer("rcv_space", stats->info.rcv_space);
+	record_integer("rcv_ooopack", stats->info.rcv_ooopack);
+}

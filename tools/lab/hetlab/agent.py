@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Guest side: take jobs from a directory until none is left.
+
+Several machines may share the directory; mkdir decides who gets a job. A job is
+a JSON file; beside it ``NAME.claim/`` (taken), ``NAME.done`` (empty) or
+``NAME.error`` (text) say how it stands.
+"""
+
+import json
+import os
+import socket
+import sys
+import traceback
+from pathlib import Path
+
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+
+from hetlab.errors import LabError
+from hetlab.experiment import run_job, set_seed
+
+WARM_UP_SEED = 1
+
+
+def warm_up() -> None:
+    """Make the kernel draw its once-only secrets (hash keys, sequence numbers) from one seed."""
+    set_seed(WARM_UP_SEED)
+    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        with socket.socket(family) as server:
+            server.bind((host, 0))
+            server.listen()
+            with socket.create_connection(server.getsockname()[:2]) as client:
+                server.accept()[0].close()
+                client.close()
+
+
+def main() -> None:
+    """Entry point: ``python -m hetlab.agent DIRECTORY NUMBER``."""
+    queue, number = Path(sys.argv[1]), sys.argv[2]
+    setLogLevel("error")
+    Mininet.inited = True  # skips fixLimits: it would raise the descriptor limit, see guest/bin/mnexec
+    warm_up()
+    for path in sorted(queue.glob("*.json")):
+        claim = path.with_suffix(".claim")
+        try:
+            os.mkdir(claim)
+        except FileExistsError:
+            continue
+        (claim / number).touch()
+        try:
+            run_job(json.loads(path.read_text()))
+            path.with_suffix(".done").touch()
+        except LabError as err:
+            path.with_suffix(".error").write_text(str(err))
+        except Exception:  # the next job must run whatever this one did
+            path.with_suffix(".error").write_text(traceback.format_exc())
+
+
+if __name__ == "__main__":
+    main()

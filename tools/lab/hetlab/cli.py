@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command line: arguments in, tables or JSON lines out; the work is elsewhere."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from hetlab import jobs, kernel, results, scenario
+from hetlab.errors import LabError
+from hetlab.paths import BUILD, SCENARIOS
+from hetlab.runner import HostRunner, VirtualRunner
+
+app = typer.Typer(
+    help="Experiments with TCP congestion control on the real kernel stack, in virtual time.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+err = Console(stderr=True, highlight=False)
+
+
+@app.command("kernel")
+def kernel_command(
+    patched: Annotated[bool, typer.Option(help="with the Santa Cruz option (santacruz_opt.patch)")] = False,
+) -> None:
+    """Build the User-Mode Linux kernel, the modules for it and the traffic tools; nothing is built twice."""
+    begun = time.monotonic()
+    k = kernel.kernel(err, patched)
+    directory = kernel.modules(err, k)
+    kernel.tools(err)
+    print(f"kernel   {k.executable}\nmodules  {directory}\nready in {time.monotonic() - begun:.1f} s")
+
+
+@app.command("run")
+def run_command(
+    scenarios: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="names (hetlab list) or TOML files")],
+    cc: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[:param=value,...]", help="congestion control; repeatable; default: the scenario's"),
+    ] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="seed; repeatable")] = None,
+    seeds: Annotated[int | None, typer.Option(metavar="K", help="seeds 1 to K")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="override a scenario value, e.g. duration_s=10"),
+    ] = None,
+    on: Annotated[Literal["virtual", "host"], typer.Option(help="where to run")] = "virtual",
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/results/TIME")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object per run on stdout")] = False,
+    patched: Annotated[bool, typer.Option(help="kernel with the Santa Cruz option")] = False,
+    machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
+) -> None:
+    """Run each congestion control over each scenario and seed."""
+    loaded = [s for name in scenarios for s in scenario.load(name, set_)]
+    variants = [jobs.parse_cc(text) for text in cc or []]
+    todo = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds))
+    directory = out or BUILD / "results" / time.strftime("%Y%m%d-%H%M%S")
+    rows: list[dict[str, Any]] = []
+
+    def report(result: dict[str, Any]) -> None:
+        rows.append(result)
+        if as_json:
+            print(json.dumps(result), flush=True)
+
+    campaign = carry_out(todo, on, directory, report, patched, machines)
+    if not as_json and rows:
+        show(table(rows))
+    err.print(f"results in {directory}" if rows else "no results")
+    fail_on(campaign)
+
+
+def carry_out(
+    todo: list[dict[str, Any]],
+    on: str,
+    out: Path,
+    report: Any,
+    patched: bool = False,
+    machines: int | None = None,
+) -> jobs.Campaign:
+    """Run jobs with a progress bar on stderr."""
+    k = kernel.kernel(err, patched) if on == "virtual" else None
+    modules = kernel.modules(err, k) if k else None
+    kernel.tools(err)
+    hashes = kernel.hashes(k, modules) if k and modules else kernel.host_hashes()
+    runner: VirtualRunner | HostRunner
+    runner = VirtualRunner(k.executable, modules, machines) if k and modules else HostRunner()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("running", total=len(todo))
+        campaign = jobs.Campaign(out, hashes, report)
+
+        def outcome(job: dict[str, Any], error: str | None, wall_s: float) -> None:
+            campaign.outcome(job, error, wall_s)
+            name = f"{job['scenario']['name']} {job['cc']}"
+            bar.update(task, advance=1, description=name)
+            if not err.is_terminal:
+                print(f"{campaign.done + len(campaign.failed)}/{len(todo)} {name} {error or f'{wall_s:.1f} s'}", file=sys.stderr)
+
+        runner.run(todo, outcome)
+    return campaign
+
+
+def fail_on(campaign: jobs.Campaign) -> None:
+    """Name every failed run and exit with 1."""
+    for job, text in campaign.failed:
+        name = results.label(job["cc"], job["cc_params"])
+        print(f"failed: {job['scenario']['name']} {name} seed {job['seed']}: {text}", file=sys.stderr)
+    if campaign.failed:
+        raise typer.Exit(1)
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    """One line per run, in the order of scenario, congestion control, seed."""
+    t = Table(box=None, pad_edge=False)
+    heads = ("scenario", "cc", "seed", "goodput", "retrans", "timeouts", "queue mean", "queue max")
+    heads += ("drops", "lost", "delay mean", "delay p95", "Jain", "wall")
+    units = ("", "", "", "Mbit/s", "pkts", "", "pkts", "pkts", "queue", "link", "ms", "ms", "", "s")
+    for head, unit in zip(heads, units, strict=True):
+        t.add_column(f"{head}\n{unit}", justify="left" if head in ("scenario", "cc") else "right", no_wrap=True)
+    for r in rows:
+        t.add_row(*_cells(r))
+    return t
+
+
+def show(t: Table) -> None:
+    """Print a table at its own width where stdout is not a terminal."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 200
+    console.print(t)
+
+
+def _cells(r: dict[str, Any]) -> list[str]:
+    tcp = [f for f in r["flows"] if f["proto"] == "tcp"]
+    owd = r["owd_ms"] or {}
+    q = r["queue"]
+    return [
+        r["scenario"],
+        results.label(r["cc"], r["cc_params"]),
+        str(r["seed"]),
+        f"{sum(f['goodput_mbit'] for f in tcp):.3f}",
+        _sum(tcp, "retransmits"),
+        _sum(tcp, "timeouts"),
+        _num(q["steady_mean_pkts"], 1),
+        _num(q["max_pkts"], 0),
+        _num(q["drops"], 0),
+        _num(q["loss_model_drops"], 0),
+        _num(owd.get("mean"), 1),
+        _num(owd.get("p95"), 1),
+        _num(r["jain"], 3),
+        _num(r.get("wall_s"), 2),
+    ]
+
+
+def _sum(flows: list[dict[str, Any]], key: str) -> str:
+    values = [f[key] for f in flows if f[key] is not None]
+    return str(sum(values)) if values else "-"
+
+
+def _num(value: float | None, places: int) -> str:
+    return "-" if value is None else f"{value:.{places}f}"
+
+
+@app.command("exec", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def exec_command(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="what to run, after --")],
+    patched: Annotated[bool, typer.Option(help="kernel with the Santa Cruz option")] = False,
+    wall_limit: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1, max=86_400, help="stop the command after this much real time")
+    ] = 600,
+) -> None:
+    """Run any command inside the virtual-time kernel, modules loaded, as root of it.
+
+    Output and exit status are the command's; 124 if it was stopped at the limit.
+    """
+    from hetlab.guest_exec import execute
+
+    k = kernel.kernel(err, patched)
+    modules = kernel.modules(err, k)
+    kernel.tools(err)
+    raise typer.Exit(execute(k.executable, modules, command, wall_limit))
+
+
+@app.command("list")
+def list_command() -> None:
+    """Scenarios, with what they model."""
+    t = Table(box=None, pad_edge=False)
+    t.add_column("scenario", no_wrap=True)
+    t.add_column("what it models")
+    t.add_column("length", justify="right", no_wrap=True)
+    for path in sorted(SCENARIOS.glob("*.toml")):
+        model = scenario.load(path.stem)[0].model
+        if not model.abstract:
+            t.add_row(path.stem, model.title, f"{model.duration_s:g} s")
+    show(t)
+
+
+@app.command("report")
+def report_command(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="results of hetlab run")],
+    title: Annotated[str, typer.Option(help="heading")] = "hetlab report",
+    output: Annotated[Path | None, typer.Option(help="HTML file; default DIR/report.html")] = None,
+) -> None:
+    """HTML page with tables and plots of a result directory; PNGs beside it."""
+    from hetlab.report import write_report
+
+    if not directory.is_dir():
+        raise LabError(f"{directory}: no such directory")
+    path = write_report(directory, output or directory / "report.html", title)
+    print(path)
+
+
+def main() -> None:
+    """Console entry point: a LabError is a message and exit status 2."""
+    try:
+        app(prog_name="hetlab")
+    except LabError as error:
+        print(f"hetlab: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        err.print("hetlab: interrupted; finished runs are kept")
+        sys.exit(130)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From what the user asked for to jobs, and from finished jobs to results."""
+
+import itertools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hetlab import results, uml
+from hetlab.errors import LabError
+from hetlab.scenario import Scenario, resolve
+
+CC = re.compile(r"^[a-z0-9_]{1,15}$")
+PARAM = re.compile(r"^([A-Za-z0-9_]+)=([^\s,]+)$")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A congestion control with module parameters."""
+
+    cc: str
+    params: dict[str, str] = field(default_factory=dict)
+
+
+def parse_cc(text: str) -> Variant:
+    """``NAME[:param=value,...]``."""
+    name, _, rest = text.partition(":")
+    if not CC.match(name):
+        raise LabError(f"--cc {text}: {name!r} is not a congestion control name (a-z, 0-9, _; at most 15)")
+    params = {}
+    for item in filter(None, rest.split(",")):
+        match = PARAM.match(item)
+        if not match:
+            raise LabError(f"--cc {text}: {item!r} must be param=value")
+        params[match[1]] = match[2]
+    return Variant(name, params)
+
+
+def parse_seeds(seed: list[int], seeds: int | None) -> list[int] | None:
+    """``--seed N`` (repeated) or ``--seeds K`` (1..K); None: the scenario's own."""
+    if seed and seeds:
+        raise LabError("give --seed or --seeds, not both")
+    if seeds is not None and not 1 <= seeds <= 10_000:
+        raise LabError(f"--seeds {seeds}: allowed range is 1..10000")
+    for n in seed:
+        if not 0 <= n < 2**32:
+            raise LabError(f"--seed {n}: allowed range is 0..{2**32 - 1}")
+    return list(range(1, seeds + 1)) if seeds else seed or None
+
+
+def make(scenarios: list[Scenario], variants: list[Variant], seeds: list[int] | None) -> list[dict[str, Any]]:
+    """All runs of a command: scenarios x congestion controls x seeds."""
+    scratch = uml.scratch("raw-")
+    jobs = []
+    for scenario in scenarios:
+        resolved = resolve(scenario)
+        chosen = variants or [Variant(name) for name in scenario.model.compare] or [Variant("cubic")]
+        for variant, seed in itertools.product(chosen, seeds or scenario.model.seeds):
+            own = scenario.model.params.get(variant.cc, {})
+            params = {k: str(v) for k, v in own.items()} | variant.params
+            jobs.append(
+                {
+                    "scenario": resolved,
+                    "cc": variant.cc,
+                    "cc_params": params,
+                    "seed": seed,
+                    "dir": str(scratch / f"{len(jobs):05d}"),
+                }
+            )
+    return jobs
+
+
+@dataclass
+class Campaign:
+    """Collects what the runs of a command bring in."""
+
+    out: Path
+    hashes: dict[str, str]
+    report: Callable[[dict[str, Any]], None]
+    failed: list[tuple[dict[str, Any], str]] = field(default_factory=list)
+    done: int = 0
+
+    def outcome(self, job: dict[str, Any], error: str | None, wall_s: float) -> None:
+        """Keep a result as soon as its run ends; a failure does not lose the others."""
+        if error is not None:
+            self.failed.append((job, error))
+            return
+        try:
+            result = results.save(job, self.out, self.hashes, wall_s)
+        except (OSError, KeyError, ValueError) as err:
+            self.failed.append((job, f"cannot evaluate the run: {err!r}"))
+            return
+        self.done += 1
+        self.report(result)

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Build the virtual-time kernel and the modules for it, cached by their inputs."""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from hetlab.errors import LabError
+from hetlab.paths import BIN, BUILD, KERNEL_DIR, TOP
+
+SERIES = "6.12"
+TARBALL = Path(f"/usr/src/linux-source-{SERIES}.tar.xz")
+OPTION_PATCH = TOP / "santacruz_opt.patch"
+# Lines that make prints for a whole build; only the progress bar depends on it
+BUILD_STEPS = 2700
+COMPILERS = re.compile(r"^\s+(CC|AS|AR|LD|HOSTCC|GEN)\b")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A built kernel: source tree, build tree, executable, identity."""
+
+    source: Path
+    out: Path
+    key: str
+
+    @property
+    def executable(self) -> Path:
+        """The kernel as a program."""
+        return self.out / "linux"
+
+
+def digest(*parts: bytes) -> str:
+    """Short hash of everything a build depends on."""
+    h = hashlib.sha256()
+    for part in parts:
+        h.update(len(part).to_bytes(8, "little") + part)
+    return h.hexdigest()[:16]
+
+
+def files_digest(paths: list[Path], *more: bytes) -> str:
+    """Short hash of files (names and contents) and other inputs."""
+    parts = [p for path in paths for p in (path.name.encode(), path.read_bytes())]
+    return digest(*parts, *more)
+
+
+def module_sources() -> list[Path]:
+    """Everything the modules are built from."""
+    return [TOP / "Kbuild", *sorted(TOP.glob("tcp_*.c")), *sorted((TOP / "include" / "hetcc").glob("*.h"))]
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """One builder at a time."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with open(directory / ".lock", "w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def run(args: list[str], log: Path, what: str) -> None:
+    """Run a build step; its output goes to a log whose end is shown on failure."""
+    with open(log, "a") as out:
+        code = subprocess.run(args, stdout=out, stderr=subprocess.STDOUT, check=False, env=_env()).returncode
+    if code:
+        raise LabError(f"{what} failed; {log}:\n{_tail(log)}")
+
+
+def _env() -> dict[str, str]:
+    """A caller's make must not leak into ours."""
+    drop = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "KBUILD_OUTPUT", "ARCH")
+    return {k: v for k, v in os.environ.items() if k not in drop} | {"LC_ALL": "C"}
+
+
+def _tail(log: Path, lines: int = 15) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+
+
+def _inputs(patched: bool) -> tuple[list[Path], list[Path]]:
+    """Patches and configuration fragments of a variant."""
+    patches = sorted((KERNEL_DIR / "patches").glob("*.patch"))
+    if patched:
+        if not OPTION_PATCH.is_file():
+            raise LabError("--patched: this tree has no santacruz_opt.patch")
+        patches.append(OPTION_PATCH)
+    return patches, sorted((KERNEL_DIR / "config").glob("lab*.config"))
+
+
+def _version() -> str:
+    if not TARBALL.is_file():
+        raise LabError(f"{TARBALL} is missing: run 'make setup' (as root) or install linux-source-{SERIES}")
+    out = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Version}", f"linux-source-{SERIES}"], capture_output=True, text=True, check=False
+    )
+    return out.stdout.strip() or str(TARBALL.stat().st_size)
+
+
+def kernel(console: Console, patched: bool = False) -> Kernel:
+    """The lab's kernel, built if it is not there yet."""
+    patches, configs = _inputs(patched)
+    cc = subprocess.run(["gcc", "--version"], capture_output=True, check=False).stdout.split(b"\n")[0]
+    source_key = files_digest(patches, _version().encode())
+    key = files_digest(configs, source_key.encode(), cc)
+    root = BUILD / "kernel"
+    k = Kernel(root / f"src-{source_key}", root / f"um-{key}", key)
+    with locked(root):
+        if not (k.source / ".complete").exists():
+            _unpack(console, k.source, patches)
+        if not (k.out / ".complete").exists():
+            _build(console, k, configs)
+    return k
+
+
+def _unpack(console: Console, source: Path, patches: list[Path]) -> None:
+    """Unpack the source and apply the patches; complete or not at all."""
+    console.print(f"unpacking {TARBALL.name} and applying {len(patches)} patches")
+    log = source.with_suffix(".log")
+    log.unlink(missing_ok=True)
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir(parents=True)
+    run(["tar", "xf", str(TARBALL), "-C", str(source), "--strip-components=1"], log, "unpacking")
+    for patch in patches:
+        run(["patch", "-d", str(source), "-p1", "--fuzz=0", "-i", str(patch)], log, f"applying {patch.name}")
+    (source / ".complete").touch()
+
+
+def _build(console: Console, k: Kernel, configs: list[Path]) -> None:
+    """Configure and compile, with a progress bar."""
+    log = k.out.with_suffix(".log")
+    log.unlink(missing_ok=True)
+    shutil.rmtree(k.out, ignore_errors=True)
+    k.out.mkdir(parents=True)
+    make = ["make", "-C", str(k.source), "ARCH=um", f"O={k.out}"]
+    run([*make, "x86_64_defconfig"], log, "configuring")
+    merge = [str(k.source / "scripts/kconfig/merge_config.sh"), "-m", "-O", str(k.out), str(k.out / ".config")]
+    run(merge + [str(c) for c in configs], log, "merging the configuration")
+    run([*make, "olddefconfig"], log, "configuring")
+    _check_config(k.out / ".config", configs)
+    _compile(console, [*make, f"-j{os.cpu_count()}", "linux", "modules"], log)
+    _slim(k.out)
+    (k.out / ".complete").touch()
+
+
+def _check_config(config: Path, fragments: list[Path]) -> None:
+    """Every option that a fragment switches on must have survived."""
+    have = set(config.read_text().splitlines())
+    wanted = [
+        line.strip() for f in fragments for line in f.read_text().splitlines() if re.match(r"CONFIG_\w+=[ym\d\"]", line)
+    ]
+    lost = [line for line in wanted if line not in have]
+    if lost:
+        raise LabError(f"kernel configuration: these options did not survive: {', '.join(lost)}")
+
+
+def _compile(console: Console, args: list[str], log: Path) -> None:
+    columns = (TextColumn("building the kernel"), BarColumn(), TextColumn("{task.completed} steps"), TimeElapsedColumn())
+    done = 0
+    with (
+        open(log, "a") as out,
+        Progress(*columns, console=console, transient=True) as bar,
+        subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=_env()) as proc,
+    ):
+        task = bar.add_task("", total=BUILD_STEPS)
+        assert proc.stdout
+        for line in proc.stdout:
+            out.write(line)
+            if COMPILERS.match(line):
+                done += 1
+                bar.advance(task)
+                if not console.is_terminal and done % 500 == 0:
+                    console.print(f"building the kernel: {done} of about {BUILD_STEPS} steps")
+    if proc.returncode:
+        raise LabError(f"the kernel does not build; {log}:\n{_tail(log)}")
+
+
+def _slim(out: Path) -> None:
+    """Object files are not needed any more; what modules build against stays."""
+    keep = {"scripts", "tools"}
+    for path in out.rglob("*.o"):
+        if path.relative_to(out).parts[0] not in keep and path.name not in ("module.lds.o", "module-common.o"):
+            path.unlink()
+    for path in out.rglob("*.a"):
+        path.unlink()
+
+
+def modules(console: Console, k: Kernel) -> Path:
+    """Directory with our modules built for a kernel."""
+    sources = module_sources()
+    key = files_digest(sources, k.key.encode())
+    directory = BUILD / "modules" / f"um-{key}"
+    with locked(BUILD / "modules"):
+        if (directory / ".complete").exists():
+            return directory
+        console.print("building the modules")
+        shutil.rmtree(directory, ignore_errors=True)
+        (directory / "include" / "hetcc").mkdir(parents=True)
+        for path in sources:
+            shutil.copy(path, directory / path.relative_to(TOP))
+        make = ["make", "-C", str(k.source), "ARCH=um", f"O={k.out}", f"M={directory}", "W=1", "modules"]
+        run(make, directory.with_suffix(".log"), "building the modules")
+        (directory / ".complete").touch()
+    return directory
+
+
+def tools(console: Console) -> Path:
+    """flowgen and hetprobe; make decides whether there is anything to do."""
+    BIN.mkdir(parents=True, exist_ok=True)
+    with locked(BIN):
+        run(["make", "-s", "-C", str(TOP / "tools" / "flowgen"), f"O={BIN}"], BUILD / "flowgen.log", "building flowgen")
+    return BIN
+
+
+def _commit() -> str:
+    """This tree's commit, with -dirty if it is not clean."""
+    args = ["git", "-C", str(TOP), "describe", "--always", "--dirty", "--abbrev=12"]
+    return subprocess.run(args, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+
+
+def hashes(k: Kernel, module_dir: Path) -> dict[str, str]:
+    """What a result was measured with."""
+    return {"kernel": k.key, "modules": module_dir.name.removeprefix("um-"), "commit": _commit()}
+
+
+def host_hashes() -> dict[str, str]:
+    """The same for a run on this host: the running kernel, the module sources."""
+    return {"kernel": os.uname().release, "modules": files_digest(module_sources()), "commit": _commit()}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Allowed range of every quantity that describes a link or a flow.
+
+One table for the scenario files (checked before anything runs) and for the
+link class (checked when a script makes a link).
+"""
+
+from hetlab.errors import LabError
+
+LIMITS: dict[str, tuple[float, float]] = {
+    "rate_mbit": (0.001, 100_000),
+    "delay_ms": (0, 100_000),
+    "jitter_ms": (0, 10_000),
+    "queue_pkts": (1, 10_000_000),
+    "queue_bdp": (0.001, 1000),
+    "percent": (0, 100),
+    "ber": (0, 0.01),
+    "mtu": (576, 65_535),
+    "duration_s": (0.01, 86_400),
+    "start_s": (0, 86_400),
+    "count": (1, 1000),
+    "port": (1, 65_535),
+    "initcwnd": (1, 100_000),
+    "sample_ms": (1, 60_000),
+}
+
+
+def in_range(name: str, value: float, what: str = "") -> None:
+    """Raise LabError naming the quantity, its value and its range when it is outside."""
+    low, high = LIMITS[name]
+    if not low <= value <= high:
+        raise LabError(f"{what or name}={value:g}: allowed range is {low:g}..{high:g}")

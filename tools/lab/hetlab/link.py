@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Mininet link whose two directions are emulated exactly, or not at all.
+
+Rate and queue are one qdisc, propagation delay, jitter and loss another one
+behind it: in a single netem, packets in flight would count against the queue.
+
+    fifo   netem rate R -14 limit queue+1    (exact drop-tail, within 1 us)
+    AQM    tbf + the AQM                     (one packet leaves early)
+    delay, jitter, loss   netem on an ifb at the receiving end
+
+A host that sends has its rate on the receiving end too, behind the delay
+(a constant delay and a FIFO commute): its own stack then sees no local drop and
+no back-pressure, like a host behind a switch. What tc reports afterwards is
+compared with what was asked for; any difference aborts the run.
+"""
+
+import json
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mininet.link import Intf, Link
+from mininet.node import Node
+
+from hetlab.errors import LabError
+from hetlab.limits import in_range
+
+ETHERNET_HEADER = 14
+DELAY_LIMIT_PKTS = 1_000_000
+AQM_KINDS = ("fifo", "red", "fq_codel", "codel", "pie", "fq", "cake")
+LOSS_MODELS = ("none", "random", "ber", "gemodel")
+OFFLOADS = "tso off gso off gro off"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Random loss of one direction.
+
+    ``random``: each packet with probability ``percent``. ``ber``: bit errors with
+    rate ``ber`` at full-size packets, 1 - (1 - ber)^(8 mtu). ``gemodel``: a loss
+    burst begins with probability ``percent`` and lasts ``burst_pkts`` on average.
+    """
+
+    model: str = "none"
+    percent: float = 0.0
+    ber: float = 0.0
+    burst_pkts: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.model not in LOSS_MODELS:
+            raise LabError(f"loss model={self.model!r}: one of {', '.join(LOSS_MODELS)}")
+        in_range("percent", self.percent, "loss percent")
+        in_range("ber", self.ber, "loss ber")
+        if self.burst_pkts < 1:
+            raise LabError(f"loss burst_pkts={self.burst_pkts:g}: allowed range is 1..")
+
+    def probability(self, mtu: int) -> float:
+        """Probability that a full-size packet starts a loss."""
+        if self.model == "ber":
+            return float(1 - (1 - self.ber) ** (8 * mtu))
+        return self.percent / 100
+
+    def netem(self, mtu: int) -> str:
+        """Arguments of netem, empty without loss."""
+        p = 100 * self.probability(mtu)
+        if self.model == "none" or not p:
+            return ""
+        if self.model == "gemodel":
+            return f"loss gemodel {p:.6f}% {100 / self.burst_pkts:.6f}% 100% 0%"
+        return f"loss random {p:.6f}%"
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of a link; ``None`` or 0 leaves a property out."""
+
+    rate_mbit: float | None = None
+    delay_ms: float = 0.0
+    jitter_ms: float = 0.0
+    queue_pkts: int = 1000
+    aqm: str = "fifo"
+    aqm_options: dict[str, str | int | float] = field(default_factory=dict)
+    loss: Loss = Loss()
+    reorder_percent: float = 0.0
+    duplicate_percent: float = 0.0
+    mtu: int = 1500
+
+    def __post_init__(self) -> None:
+        if self.aqm not in AQM_KINDS:
+            raise LabError(f"aqm={self.aqm!r}: one of {', '.join(AQM_KINDS)}")
+        if self.rate_mbit is not None:
+            in_range("rate_mbit", self.rate_mbit)
+        elif self.aqm != "fifo":
+            raise LabError(f"aqm={self.aqm!r} needs rate_mbit")
+        for name in ("delay_ms", "jitter_ms", "queue_pkts", "mtu"):
+            in_range(name, getattr(self, name))
+        in_range("percent", self.reorder_percent, "reorder_percent")
+        in_range("percent", self.duplicate_percent, "duplicate_percent")
+
+    @property
+    def impaired(self) -> bool:
+        """Loss, jitter, reordering or duplication: must follow the queue."""
+        return bool(
+            self.loss.netem(self.mtu)
+            or self.jitter_ms
+            or self.reorder_percent
+            or self.duplicate_percent
+        )
+
+
+@dataclass(frozen=True)
+class Qdisc:
+    """A tc command (without ``tc qdisc add``) and what must be read back."""
+
+    dev: str
+    args: str
+    kind: str
+    expect: dict[str, Any]
+
+
+def rate_qdiscs(d: Direction, dev: str) -> list[Qdisc]:
+    """Rate and queue of a direction on device ``dev``; empty without a rate."""
+    if d.rate_mbit is None:
+        return []
+    bit = round(d.rate_mbit * 1e6)
+    if d.aqm == "fifo":
+        limit = d.queue_pkts + 1
+        return [
+            Qdisc(
+                dev,
+                f"root handle 1: netem limit {limit} rate {bit}bit -{ETHERNET_HEADER}",
+                "netem",
+                {"limit": limit, "rate.rate": bit // 8, "rate.packetoverhead": -ETHERNET_HEADER},
+            )
+        ]
+    if d.aqm == "cake":
+        return [
+            Qdisc(
+                dev,
+                f"root handle 1: cake bandwidth {bit}bit overhead -{ETHERNET_HEADER} "
+                + _options({"flowmode": "besteffort"} | dict(d.aqm_options)),
+                "cake",
+                {"bandwidth": bit // 8, "overhead": -ETHERNET_HEADER},
+            )
+        ]
+    return [_tbf(d, dev, bit), _aqm(d, dev)]
+
+
+def _options(options: dict[str, str | int | float]) -> str:
+    """``key value`` pairs; an empty value or the key flowmode is a bare word."""
+    words = [f"{v}" if k == "flowmode" else f"{k} {v}".strip() for k, v in options.items()]
+    return " ".join(words)
+
+
+def _tbf(d: Direction, dev: str, bit: int) -> Qdisc:
+    """Shaper above an AQM; it counts the Ethernet header, so the rate allows for it."""
+    gross = round(bit * (d.mtu + ETHERNET_HEADER) / d.mtu)
+    burst = d.mtu + 2 * ETHERNET_HEADER
+    limit = (d.queue_pkts + 1) * (d.mtu + ETHERNET_HEADER) + burst
+    return Qdisc(
+        dev, f"root handle 1: tbf rate {gross}bit burst {burst} limit {limit}", "tbf", {"rate": gross // 8}
+    )
+
+
+def _aqm(d: Direction, dev: str) -> Qdisc:
+    """The AQM below the shaper; RED takes thresholds in packets of mtu bytes."""
+    parent = f"parent 1:1 handle 10: {d.aqm}"
+    if d.aqm != "red":
+        return Qdisc(dev, f"{parent} limit {d.queue_pkts} {_options(d.aqm_options)}", d.aqm, {"limit": d.queue_pkts})
+    opts = {"min_pkts": 5, "max_pkts": 15, "probability": 0.1, "ecn": 0} | d.aqm_options
+    size = d.mtu + ETHERNET_HEADER
+    low, high = int(opts["min_pkts"]), int(opts["max_pkts"])
+    limit = d.queue_pkts * size
+    burst = max(math.ceil((2 * low + high) / 3), 1)
+    args = f"limit {limit} min {low * size} max {high * size} avpkt {size} burst {burst} probability {opts['probability']}"
+    return Qdisc(
+        dev,
+        f"{parent} {args} bandwidth {d.rate_mbit}Mbit{' ecn' if int(opts['ecn']) else ''}",
+        "red",
+        {"limit": limit, "min": low * size, "max": high * size},
+    )
+
+
+def delay_qdisc(d: Direction, dev: str) -> list[Qdisc]:
+    """Delay, jitter and loss of a direction on device ``dev``; empty without any."""
+    if not d.delay_ms and not d.impaired:
+        return []
+    us = round(d.delay_ms * 1000)
+    words = [f"limit {DELAY_LIMIT_PKTS}"]
+    expect: dict[str, Any] = {"limit": DELAY_LIMIT_PKTS}
+    if us or d.jitter_ms:
+        words.append(f"delay {us}us")
+        expect["delay.delay"] = us / 1e6
+    if d.jitter_ms:
+        words.append(f"{round(d.jitter_ms * 1000)}us")
+        expect["delay.jitter"] = d.jitter_ms / 1e3
+    loss = d.loss.netem(d.mtu)
+    if loss:
+        words.append(loss)
+        key = "loss-gemodel.p" if d.loss.model == "gemodel" else "loss-random.loss"
+        expect[key] = d.loss.probability(d.mtu)
+    if d.reorder_percent:
+        words.append(f"reorder {d.reorder_percent}%")
+        expect["reorder.reorder"] = d.reorder_percent / 100
+    if d.duplicate_percent:
+        words.append(f"duplicate {d.duplicate_percent}%")
+        expect["duplicate.duplicate"] = d.duplicate_percent / 100
+    return [Qdisc(dev, f"root handle 1: netem {' '.join(words)}", "netem", expect)]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where the qdiscs of a direction go: sending end, ifb of the receiving end."""
+
+    near: tuple[Qdisc, ...]
+    far: tuple[Qdisc, ...]
+    rate_far: bool
+
+
+def plan(d: Direction, near_dev: str, far_dev: str, from_host: bool) -> Plan:
+    """Distribute a direction over its two ends (see the module's text)."""
+    if from_host and not d.impaired:
+        rate = rate_qdiscs(d, far_dev)
+        delay = delay_qdisc(d, near_dev)
+        return Plan(tuple(delay), tuple(rate), True)
+    return Plan(tuple(rate_qdiscs(d, near_dev)), tuple(delay_qdisc(d, far_dev)), False)
+
+
+def mismatch(want: Qdisc, got: list[dict[str, Any]]) -> str:
+    """What tc reports differently from what was asked for; empty if nothing."""
+    for q in got:
+        if q.get("kind") == want.kind and q.get("dev", want.dev) == want.dev:
+            bad = [
+                f"{key}: wanted {value}, got {_dig(q['options'], key)}"
+                for key, value in want.expect.items()
+                if not _close(_dig(q["options"], key), value)
+            ]
+            return "; ".join(bad)
+    return f"no {want.kind} on {want.dev}"
+
+
+def _dig(options: dict[str, Any], key: str) -> Any:
+    value: Any = options
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _close(got: Any, want: float) -> bool:
+    """tc prints times and probabilities with about six digits."""
+    return isinstance(got, int | float) and math.isclose(got, want, rel_tol=2e-4, abs_tol=2e-6)
+
+
+def shell(node: Node, script: str) -> str:
+    """Run a script in a Mininet node; any failure aborts with its output."""
+    if not getattr(node, "quiet_shell", False):
+        node.cmd("PS2=")  # no continuation prompts among the output
+        node.quiet_shell = True
+    out = node.cmd(f"( set -e\n{script}\n) 2>&1; echo status=$?")
+    body, _, status = out.strip().rpartition("status=")
+    if status.strip() != "0":
+        raise LabError(f"{node.name}: {body.strip() or 'failed without a word'}\n{script[:2000]}")
+    return str(body).strip()
+
+
+class HetIntf(Intf):
+    """An interface that HetLink configures; nothing is left to ifconfig."""
+
+    def config(self, **_params: Any) -> dict[str, Any]:
+        """Keep Mininet from touching the interface."""
+        return {}
+
+
+class HetLink(Link):
+    """A veth pair with a :class:`Direction` each way.
+
+    Keywords are those of Direction; ``forward`` and ``reverse`` (a Direction or
+    its keywords as a dict) set the two ways apart, node1 to node2 is forward.
+    ``label`` names the link in results.
+    """
+
+    def __init__(
+        self,
+        node1: Node,
+        node2: Node,
+        forward: Direction | dict[str, Any] | None = None,
+        reverse: Direction | dict[str, Any] | None = None,
+        mtu: int = 1500,
+        label: str = "",
+        **params: Any,
+    ) -> None:
+        self.label = label or f"{node1.name}-{node2.name}"
+        names = Direction.__dataclass_fields__
+        common = {k: params.pop(k) for k in list(params) if k in names}
+        self.forward = _direction(forward, common, mtu)
+        self.reverse = _direction(reverse, common, mtu)
+        self.mtu = mtu
+        params.setdefault("intf", HetIntf)
+        super().__init__(node1, node2, **params)
+        ends = [(node1, self.intf1.name), (node2, self.intf2.name)]
+        plans = [
+            plan(self.forward, ends[0][1], _ifb(ends[1][1]), is_host(node1)),
+            plan(self.reverse, ends[1][1], _ifb(ends[0][1]), is_host(node2)),
+        ]
+        self.plans = plans
+        for i, (node, dev) in enumerate(ends):
+            self._setup(node, dev, plans[i].near, plans[1 - i].far)
+
+    def _setup(self, node: Node, dev: str, near: tuple[Qdisc, ...], far: tuple[Qdisc, ...]) -> None:
+        """Configure one end and read it back."""
+        lines = [f"ip link set {dev} mtu {self.mtu} up", f"ethtool -K {dev} {OFFLOADS} >/dev/null"]
+        batch = [f"qdisc add dev {q.dev} {q.args}" for q in (*near, *far)]
+        if far:
+            ifb = _ifb(dev)
+            lines.append(f"ip link add {ifb} type ifb; ip link set {ifb} mtu {self.mtu} up")
+            batch.append(f"qdisc add dev {dev} ingress")
+            batch.append(f"filter add dev {dev} parent ffff: matchall action mirred egress redirect dev {ifb}")
+        if batch:
+            lines.append("tc -batch - <<BATCH\n" + "\n".join(batch) + "\nBATCH")
+            lines.append("tc -j qdisc show | tail -n 1")
+        out = shell(node, "\n".join(lines))
+        if not batch:
+            return
+        got = json.loads(out[out.index("[{") :])
+        for want in (*near, *far):
+            wrong = mismatch(want, [q for q in got if q["dev"] == want.dev])
+            if wrong:
+                raise LabError(f"{node.name}: tc did not take {want.args!r} on {want.dev}: {wrong}")
+
+    def change(self, *, forward: bool = True, reverse: bool = True, **values: Any) -> None:
+        """Change delay, jitter or loss of a running link, e.g. ``change(delay_ms=33)``.
+
+        Packets on their way keep their old delay. A link without a delay stage
+        has none to change: LabError.
+        """
+        for wanted, ahead in ((forward, True), (reverse, False)):
+            if not wanted:
+                continue
+            way = replace(self.forward if ahead else self.reverse, **values)
+            point = self.impair_point(ahead)
+            new = delay_qdisc(way, point[1] if point else "")
+            if not point or not new:
+                raise LabError(f"link {self.label}: no delay or loss stage to change")
+            out = shell(point[0], f"tc qdisc change dev {point[1]} {new[0].args}\ntc -j qdisc show dev {point[1]}")
+            got = json.loads(out[out.index("[{") :])
+            wrong = mismatch(new[0], got)
+            if wrong:
+                raise LabError(f"link {self.label}: tc did not take {new[0].args!r}: {wrong}")
+            if ahead:
+                self.forward = way
+            else:
+                self.reverse = way
+
+    def queue_point(self, forward: bool) -> tuple[Node, str]:
+        """Node and device whose root qdisc is the rate-limited queue of a direction."""
+        near, far = (self.intf1, self.intf2) if forward else (self.intf2, self.intf1)
+        p = self.plans[0 if forward else 1]
+        return (far.node, _ifb(far.name)) if p.rate_far else (near.node, near.name)
+
+    def impair_point(self, forward: bool) -> tuple[Node, str] | None:
+        """Node and device of the delay and loss qdisc of a direction, if there is one."""
+        near, far = (self.intf1, self.intf2) if forward else (self.intf2, self.intf1)
+        p = self.plans[0 if forward else 1]
+        if p.rate_far:
+            return (near.node, near.name) if p.near else None
+        return (far.node, _ifb(far.name)) if p.far else None
+
+    def arrival_point(self, forward: bool) -> tuple[Node, str, str]:
+        """Where to capture packets that have crossed the link: node, device, in or out."""
+        far = self.intf2 if forward else self.intf1
+        if self.plans[0 if forward else 1].far:
+            return far.node, _ifb(far.name), "out"
+        return far.node, far.name, "in"
+
+
+def _direction(way: Direction | dict[str, Any] | None, common: dict[str, Any], mtu: int) -> Direction:
+    if isinstance(way, Direction):
+        return way
+    values = {"mtu": mtu} | common | (way or {})
+    loss = values.get("loss")
+    if isinstance(loss, dict):
+        values["loss"] = Loss(**loss)
+    return Direction(**values)
+
+
+def _ifb(dev: str) -> str:
+    """Name of the ifb that carries what arrives at ``dev`` (15 characters at most)."""
+    return f"i-{dev}"[:15]
+
+
+def is_host(node: Node) -> bool:
+    """A node that does not forward is a source of traffic."""
+    return not getattr(node, "forwards", False)

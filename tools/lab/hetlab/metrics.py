@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Raw files of a run to numbers: pure functions over arrays.
+
+Times are seconds since the start of the run. "Steady" leaves out everything
+before the scenario's ``steady_from_s``.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+CAP_DTYPE = np.dtype(
+    [
+        ("t_ns", "<i8"),
+        ("seq", "<u4"),
+        ("ack", "<u4"),
+        ("tsval", "<u4"),
+        ("tsecr", "<u4"),
+        ("ipid", "<u4"),
+        ("sport", "<u2"),
+        ("dport", "<u2"),
+        ("payload", "<u2"),
+        ("wire", "<u2"),
+        ("flags", "u1"),
+        ("proto", "u1"),
+        ("ecn", "u1"),
+        ("ipver", "u1"),
+        ("window", "<u2"),
+        ("pad", "<u2"),
+    ]
+)
+QUEUE_DTYPE = np.dtype(
+    [
+        ("t_ns", "<u8"),
+        ("label", "<u2"),
+        ("pad", "<u2"),
+        ("qlen", "<u4"),
+        ("backlog", "<u4"),
+        ("drops", "<u4"),
+        ("overlimits", "<u4"),
+        ("packets", "<u4"),
+        ("bytes", "<u8"),
+    ]
+)
+NS = 1e-9
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Everything a run left behind."""
+
+    job: dict[str, Any]
+    meta: dict[str, Any]
+    records: list[dict[str, Any]]
+    queue: Array
+    queue_labels: list[str]
+    captures: dict[str, Array]
+
+    @property
+    def scenario(self) -> dict[str, Any]:
+        """The resolved scenario."""
+        return self.job["scenario"]
+
+    def of_flow(self, flow: int, kind: str) -> list[dict[str, Any]]:
+        """Records of one flow and type."""
+        return [r for r in self.records if r.get("id") == flow and r["type"] == kind]
+
+
+def read(job: dict[str, Any]) -> Raw:
+    """Read the files of a finished job."""
+    d = Path(job["dir"])
+    records = [json.loads(line) for p in sorted(d.glob("flows-*.jsonl")) for line in p.read_text().splitlines()]
+    labels = json.loads((d / "queue.json").read_text())["labels"] if (d / "queue.json").exists() else []
+    queue = np.fromfile(d / "queue.bin", QUEUE_DTYPE) if labels else np.empty(0, QUEUE_DTYPE)
+    captures = {p.name.removesuffix(".cap"): np.fromfile(p, CAP_DTYPE) for p in sorted(d.glob("*.cap"))}
+    meta = json.loads((d / "meta.json").read_text())
+    return Raw(job, meta, records, queue, labels, captures)
+
+
+def received_at(raw: Raw, flow: int, t: float) -> float:
+    """In-order bytes the receiver of a TCP flow had at a time."""
+    points = [(0.0, 0.0)] + [(r["t"], float(r["bytes_received"])) for r in raw.of_flow(flow, "rsample")]
+    points += [(r["t"], float(r["bytes_received"])) for r in raw.of_flow(flow, "end") if r["role"] == "recv"]
+    times, values = zip(*sorted(points), strict=True)
+    return float(np.interp(t, times, values))
+
+
+def flow_end(raw: Raw, flow: dict[str, Any]) -> float:
+    """When a flow was over: complete, or out of time."""
+    ends = [r for r in raw.of_flow(flow["id"], "end") if r["role"] == "send"]
+    if ends and ends[0].get("complete"):
+        return float(ends[0]["t"])
+    return float(flow["start_s"] + flow["duration_s"])
+
+
+def flow_result(raw: Raw, flow: dict[str, Any]) -> dict[str, Any]:
+    """Goodput, losses and round trip times of one flow."""
+    begin, end = float(flow["start_s"]), flow_end(raw, flow)
+    result: dict[str, Any] = {"name": flow["name"], "proto": flow["proto"], "start_s": begin, "end_s": round(end, 6)}
+    if flow["proto"] == "udp":
+        got = raw.of_flow(flow["id"], "usample")
+        octets = float(got[-1]["bytes"]) if got else 0.0
+        return result | {"cc": None, "goodput_mbit": _mbit(octets, end - begin)}
+    last = next((r for r in raw.of_flow(flow["id"], "end") if r["role"] == "send"), {})
+    started = raw.of_flow(flow["id"], "start")
+    octets = received_at(raw, flow["id"], end)
+    steady = max(begin, float(raw.scenario["measure"]["steady_from_s"]))
+    steady_octets = octets - received_at(raw, flow["id"], min(steady, end))
+    return result | {
+        "cc": started[0]["cc"] if started else flow["cc"] or raw.job["cc"],
+        "complete": bool(last.get("complete")),
+        "goodput_mbit": _mbit(octets, end - begin),
+        "steady_goodput_mbit": _mbit(steady_octets, end - steady),
+        "retransmits": last.get("total_retrans"),
+        "timeouts": last.get("total_rto"),
+        "rtt_min_ms": _ms(last.get("min_rtt_us")),
+        "srtt_ms": _ms(last.get("srtt_us")),
+        "cwnd_steady_mean_pkts": _steady_mean(raw, flow["id"], "cwnd", steady),
+        "bytes_sent": last.get("bytes_sent"),
+        "bytes_retrans": last.get("bytes_retrans"),
+    }
+
+
+def _mbit(octets: float, seconds: float) -> float:
+    return round(octets * 8 / seconds / 1e6, 6) if seconds > 0 else 0.0
+
+
+def _ms(us: float | None) -> float | None:
+    return None if us is None else round(us / 1e3, 3)
+
+
+def _steady_mean(raw: Raw, flow: int, key: str, steady: float) -> float | None:
+    values = [r[key] for r in raw.of_flow(flow, "sample") if r["t"] >= steady]
+    return round(float(np.mean(values)), 3) if values else None
+
+
+def queue_series(raw: Raw, label: str) -> tuple[Floats, Floats]:
+    """Time and length in packets of one queue."""
+    if label not in raw.queue_labels:
+        return np.empty(0), np.empty(0)
+    rows = raw.queue[raw.queue["label"] == raw.queue_labels.index(label)]
+    t = rows["t_ns"] * NS
+    inside = t <= raw.scenario["duration_s"]
+    return t[inside], rows["qlen"][inside].astype(np.float64)
+
+
+def queue_result(raw: Raw) -> dict[str, Any]:
+    """Length of the bottleneck queue and drops by cause."""
+    label = raw.scenario["measure"]["bottleneck"]
+    t, length = queue_series(raw, label or "")
+    steady = length[t >= raw.scenario["measure"]["steady_from_s"]]
+    counters = raw.meta["counters"]
+    own = (counters.get(label) or {}).get("queue") or {}
+    lost = sum((c["impair"] or {}).get("drops", 0) for name, c in counters.items() if name.endswith(".forward"))
+    return {
+        "link": label,
+        "steady_mean_pkts": _number(np.mean, steady),
+        "steady_min_pkts": _number(np.min, steady),
+        "steady_max_pkts": _number(np.max, steady),
+        "p95_pkts": _number(lambda v: np.percentile(v, 95), steady),
+        "max_pkts": _number(np.max, length),
+        "drops": own.get("drops"),
+        "loss_model_drops": lost,
+    }
+
+
+def _number(how: Any, values: Array) -> float | None:
+    return round(float(how(values)), 6) if len(values) else None
+
+
+def owd_series(raw: Raw, src: str, dst: str) -> tuple[Floats, Floats]:
+    """Departure time and one-way delay (s) of every data packet that arrived."""
+    tx, rx = raw.captures.get(f"{src}-{dst}.tx"), raw.captures.get(f"{src}-{dst}.rx")
+    if tx is None or rx is None:
+        return np.empty(0), np.empty(0)
+    ports = [f["port"] for f in raw.scenario["flows"] if f["src"] == src and f["dst"] == dst]
+    tx = tx[(tx["payload"] > 0) & np.isin(tx["dport"], ports)]
+    rx = rx[(rx["payload"] > 0) & np.isin(rx["dport"], ports)]
+    tx_key, tx_first = np.unique(packet_key(tx), return_index=True)
+    rx_key, rx_first = np.unique(packet_key(rx), return_index=True)
+    _common, a, b = np.intersect1d(tx_key, rx_key, assume_unique=True, return_indices=True)
+    sent, came = tx["t_ns"][tx_first[a]], rx["t_ns"][rx_first[b]]
+    order = np.argsort(sent, kind="stable")
+    return sent[order] * NS, (came - sent)[order] * NS
+
+
+def packet_key(packets: Array) -> npt.NDArray[np.uint64]:
+    """What tells one transmission from every other: port, sequence number, IP ID (IPv6: TSval)."""
+    ident = np.where(packets["ipver"] == 4, packets["ipid"], packets["tsval"]).astype(np.uint64) & np.uint64(0xFFFF)
+    seq = packets["seq"].astype(np.uint64) << np.uint64(32)
+    return seq | ident << np.uint64(16) | packets["dport"].astype(np.uint64)
+
+
+def owd_result(raw: Raw) -> dict[str, Any] | None:
+    """Statistics of the one-way delay over all measured pairs, steady part."""
+    delays = []
+    for src, dst in raw.scenario["measure"]["owd"]:
+        t, d = owd_series(raw, src, dst)
+        inside = (t >= raw.scenario["measure"]["steady_from_s"]) & (t <= raw.scenario["duration_s"])
+        delays.append(d[inside] * 1e3)
+    all_ms = np.concatenate(delays) if delays else np.empty(0)
+    if not len(all_ms):
+        return None
+    p50, p95, p99 = (round(float(v), 6) for v in np.percentile(all_ms, [50, 95, 99]))
+    return {
+        "mean": round(float(np.mean(all_ms)), 6),
+        "variance": round(float(np.var(all_ms)), 6),
+        "min": round(float(np.min(all_ms)), 6),
+        "p50": p50,
+        "p95": p95,
+        "p99": p99,
+        "packets": len(all_ms),
+    }
+
+
+def jain(values: list[float]) -> float | None:
+    """Jain's fairness index, 1/n to 1; None without any traffic."""
+    x = np.asarray(values, dtype=np.float64)
+    square = float(np.sum(x * x))
+    return round(float(np.sum(x)) ** 2 / (len(x) * square), 6) if square else None
+
+
+def summarise(raw: Raw) -> dict[str, Any]:
+    """The numbers of result.json."""
+    flows = [flow_result(raw, f) for f in raw.scenario["flows"]]
+    return {
+        "scenario": raw.scenario["name"],
+        "seed": raw.job["seed"],
+        "cc": raw.job["cc"],
+        "cc_params": raw.job["cc_params"],
+        "flows": flows,
+        "queue": queue_result(raw),
+        "owd_ms": owd_result(raw),
+        "jain": jain([f["goodput_mbit"] for f in flows if f["proto"] == "tcp"]),
+    }

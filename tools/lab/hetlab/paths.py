@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Where things are: the source tree and everything that is built under ``build/``."""
+
+import os
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[3]
+BUILD = Path(os.environ.get("HETCC_BUILD", TOP / "build")).resolve()
+BIN = BUILD / "bin"
+VENV = BUILD / "venv"
+LAB = TOP / "tools" / "lab"
+SCENARIOS = TOP / "tools" / "scenarios"
+KERNEL_DIR = TOP / "tools" / "kernel"
+GUEST_INIT = LAB / "hetlab" / "guest" / "init.sh"
+GUEST_BIN = LAB / "hetlab" / "guest" / "bin"

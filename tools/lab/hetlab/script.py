@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0
+"""For experiment scripts in plain Mininet style: measure a bulk flow on a network.
+
+    net = HetNet(topo=MyTopo())
+    result = measure(net, "s", "d", cc="reno", duration_s=60, bottleneck="sat.forward")
+    show("my experiment", [result], Path("out.png"))
+
+``run_all`` does this for a list of congestion controls.
+
+Works on a real machine as root and inside the virtual-time kernel alike.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hetlab.errors import LabError
+from hetlab.paths import BIN, VENV
+
+SAMPLE_MS = 100
+QUEUE_MS = 10
+GOODPUT_BIN_S = 1.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Numbers (see metrics.summarise) and series of one run."""
+
+    label: str
+    summary: dict[str, Any]
+    series: dict[str, tuple[list[float], list[float]]]
+
+
+def parser(doc: str, name: str, duration_s: float, ccs: list[str]) -> argparse.ArgumentParser:
+    """Arguments that all scripts share."""
+    p = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument(
+        "--cc", action="append", metavar="NAME[:param=value]", help=f"repeatable; default {', '.join(ccs)}"
+    )
+    p.add_argument("--duration", type=ranged(1, 3600), default=duration_s, metavar="S", help="seconds, 1..3600")
+    p.add_argument("--plot", type=Path, default=Path(f"{name}.png"), help=f"default {name}.png")
+    return p
+
+
+def ranged(low: float, high: float) -> Callable[[str], float]:
+    """Type of an argument that is a number with limits."""
+
+    def convert(text: str) -> float:
+        value = float(text)
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text}: allowed range is {low:g}..{high:g}")
+        return value
+
+    return convert
+
+
+def run_all(
+    topo: Any,
+    args: argparse.Namespace,
+    title: str,
+    bottleneck: str,
+    ccs: list[str],
+    during: Callable[[Any, threading.Event], None] | None = None,
+) -> None:
+    """Build the network once, measure every congestion control on it, show the results."""
+    from mininet.log import setLogLevel
+
+    from hetlab.topo import HetNet
+
+    setLogLevel("warning")
+    try:
+        net = HetNet(topo=topo)
+        beside = (lambda over: during(net, over)) if during else None
+        results = [
+            measure(net, "s", "d", cc=cc, duration_s=args.duration, bottleneck=bottleneck, during=beside)
+            for cc in args.cc or ccs
+        ]
+        net.stop()
+    except LabError as err:
+        sys.exit(f"{Path(sys.argv[0]).name}: {err}")
+    show(title, results, args.plot)
+
+
+def use_environment() -> None:
+    """Continue in the project's Python environment, which has the plotting libraries."""
+    python = VENV / "bin" / "python"
+    if Path(sys.prefix).resolve() == VENV.resolve():
+        return
+    if not python.exists():
+        sys.exit("the Python environment is missing: run 'make setup' in the source tree first")
+    os.execv(python, [str(python), *sys.argv])
+
+
+def measure(
+    net: Any,
+    src: str,
+    dst: str,
+    *,
+    cc: str,
+    duration_s: float,
+    bottleneck: str,
+    during: Callable[[threading.Event], None] | None = None,
+) -> Measured:
+    """One bulk TCP flow over a queue (LINK.forward or .reverse).
+
+    ``during`` runs beside it, for handovers; it returns once its event is set.
+    """
+    from hetlab import metrics
+    from hetlab.experiment import Parameters, Run, require_cc
+    from hetlab.jobs import parse_cc
+
+    variant = parse_cc(cc)
+    require_cc({variant.cc})
+    os.environ["HETLAB_BIN"] = str(BIN)
+    with tempfile.TemporaryDirectory() as scratch, Parameters(variant.cc, variant.params):
+        job = {
+            "scenario": _scenario(net, src, dst, duration_s, bottleneck),
+            "cc": variant.cc,
+            "cc_params": variant.params,
+            "seed": 1,
+            "dir": scratch,
+        }
+        run = Run(job, net)
+        try:
+            run.start()
+            over = threading.Event()
+            beside = threading.Thread(target=during or threading.Event.wait, args=(over,))
+            beside.start()
+            try:
+                run.wait()
+            finally:
+                over.set()
+                beside.join()
+            meta = {"kernel": os.uname().release, "seeded": False, "counters": run.counters()}
+        finally:
+            run.stop()
+        (Path(scratch) / "meta.json").write_text(_dumps(meta))
+        raw = metrics.read(job)
+        return Measured(cc, metrics.summarise(raw), _series(raw))
+
+
+def _dumps(value: Any) -> str:
+    import json
+
+    return json.dumps(value)
+
+
+def _scenario(net: Any, src: str, dst: str, duration_s: float, bottleneck: str) -> dict[str, Any]:
+    flow = {"id": 0, "name": "bulk", "src": src, "dst": dst, "proto": "tcp", "cc": None, "port": 5001}
+    return {
+        "name": "script",
+        "hosts": [h.name for h in net.hosts],
+        "duration_s": duration_s,
+        "ipv6": False,
+        "flows": [flow | {"start_s": 0.0, "duration_s": duration_s}],
+        "measure": {
+            "bottleneck": bottleneck,
+            "queues": [bottleneck],
+            "sample_ms": SAMPLE_MS,
+            "queue_ms": QUEUE_MS,
+            "steady_from_s": min(2.0, duration_s / 2),
+            "owd": [[src, dst]],
+            "pcap": False,
+        },
+    }
+
+
+def _series(raw: Any) -> dict[str, tuple[list[float], list[float]]]:
+    from hetlab import metrics
+
+    samples = raw.of_flow(0, "sample")
+    t, length = metrics.queue_series(raw, raw.scenario["measure"]["bottleneck"])
+    edges = [i * GOODPUT_BIN_S for i in range(int(raw.scenario["duration_s"] / GOODPUT_BIN_S) + 1)]
+    octets = [metrics.received_at(raw, 0, e) for e in edges]
+    rate = [(b - a) * 8 / GOODPUT_BIN_S / 1e6 for a, b in zip(octets, octets[1:], strict=False)]
+    return {
+        "cwnd": ([r["t"] for r in samples], [float(r["cwnd"]) for r in samples]),
+        "queue": (t.tolist(), length.tolist()),
+        "goodput": (edges[1:], rate),
+    }
+
+
+def show(title: str, results: list[Measured], picture: Path) -> None:
+    """Print the table and write the plots."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from hetlab.plots import script_figure
+
+    table = Table(title=title, box=None, pad_edge=False, title_justify="left")
+    for head in ("cc", "goodput\nMbit/s", "retrans\npkts", "timeouts", "queue mean\npkts", "delay p95\nms"):
+        table.add_column(head, justify="left" if head == "cc" else "right", no_wrap=True)
+    for r in results:
+        flow, owd = r.summary["flows"][0], r.summary["owd_ms"] or {}
+        cells = [flow["goodput_mbit"], flow["retransmits"], flow["timeouts"]]
+        cells += [r.summary["queue"]["steady_mean_pkts"], owd.get("p95")]
+        table.add_row(r.label, *("-" if c is None else f"{c:.2f}" if isinstance(c, float) else str(c) for c in cells))
+    Console(highlight=False, width=100).print(table)
+    script_figure(title, {r.label: r.series for r in results}, picture)
+    print(f"plots in {picture}")

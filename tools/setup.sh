@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Install what the project needs on Debian 12: system packages (as root) and a
+# Python environment with pinned versions under build/venv. Nothing is done twice.
+set -euo pipefail
+
+TOP=$(cd "$(dirname "$0")/.." && pwd)
+BUILD=${HETCC_BUILD:-$TOP/build}
+PACKAGES=(
+	bc bison build-essential bridge-utils ethtool flex git iperf3 iproute2
+	iputils-ping kmod libelf-dev libmnl-dev libpcap-dev libssl-dev
+	linux-source-6.12 mininet net-tools patch procps python3 python3-venv
+	tcpdump util-linux xz-utils
+)
+CHECK_PACKAGES=(
+	clang dpkg-dev linux-headers-6.12-amd64 linux-headers-amd64 mmdebstrap
+	shellcheck sparse universal-ctags
+)
+
+usage()
+{
+	cat <<-EOF
+	usage: tools/setup.sh [--check] [--help]
+	  Installs Debian packages (needs root when one is missing) and makes the
+	  Python environment build/venv.
+	  --check   also what 'make check' needs (compilers, headers, linters)
+	EOF
+}
+
+installed()
+{
+	dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'
+}
+
+install_packages()
+{
+	local missing=() p
+
+	for p in "$@"; do
+		installed "$p" || missing+=("$p")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	if ! command -v apt-get >/dev/null; then
+		echo "setup: this is not Debian; install by hand: ${missing[*]}" >&2
+		return 1
+	fi
+	if [ "$(id -u)" != 0 ]; then
+		echo "setup: these packages are missing, install them as root:" >&2
+		echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+		return 1
+	fi
+	echo "setup: installing ${missing[*]}"
+	apt-get -qq update
+	DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends \
+		install "${missing[@]}" >"$BUILD/apt.log" 2>&1 || {
+		tail -n 20 "$BUILD/apt.log" >&2
+		return 1
+	}
+}
+
+# The environment sees Debian's Mininet, which exists only as a system package
+make_venv()
+{
+	local venv=$BUILD/venv want
+	want=$(sha256sum "$TOP/tools/requirements.txt" | cut -d' ' -f1)
+
+	[ "$(cat "$venv/.requirements" 2>/dev/null)" != "$want" ] || return 0
+	echo "setup: making the Python environment"
+	rm -rf "$venv"
+	/usr/bin/python3 -m venv --system-site-packages "$venv"
+	"$venv/bin/python" -m pip -q --disable-pip-version-check install --ignore-installed \
+		--require-virtualenv -r "$TOP/tools/requirements.txt"
+	"$venv/bin/python" -m compileall -q "$TOP/tools/lab" >/dev/null || true
+	echo "$want" >"$venv/.requirements"
+}
+
+case "${1:-}" in
+--help | -h) usage; exit 0 ;;
+--check | "") ;;
+*) usage >&2; exit 2 ;;
+esac
+
+mkdir -p "$BUILD"
+install_packages "${PACKAGES[@]}"
+[ "${1:-}" != --check ] || install_packages "${CHECK_PACKAGES[@]}"
+make_venv
