@@ -40,10 +40,13 @@
  *    is the mean delay of the interval above the smallest ever seen, over
  *    the current pktS.
  *  - Start-up (startup=0 restores it): a burst of slow start exceeds N_op / 2
- *    at once, at N_op = 1.5 with the second packet. Here the queue must stand
- *    for two groups of four ACKs, the segments are paced, and the window is then
- *    set to the bandwidth-delay product plus N_op. docs/modules.md has the
- *    measured cost of either.
+ *    at once, at N_op = 1.5 with the second packet. Here four ACKs in a row must
+ *    show the queue; packets that queue behind each other also show pktS, so
+ *    slow start goes on to the bandwidth-delay product plus N_op and ends
+ *    there, or at once if the queue stands over eight ACKs. Segments are paced.
+ *  - The window's own steps of the last round are added to the measured queue
+ *    (predict=0 restores the paper): they show one round trip later, and
+ *    without them the window overshoots by one or two packets and swings.
  *  - Initial window (init_cwnd=2 restores it): the kernel's, at least two.
  *  - A loss in start-up with more than N_op packets queued is congestion.
  *
@@ -65,6 +68,7 @@
 #include "hetcc/est_reldelay.h"
 
 #define SANTACRUZ_MIN_CWND	2U
+#define SANTACRUZ_MAX_CWND	(1U << 24)
 #define SANTACRUZ_TICK_MS_US	1000U
 
 HETCC_PARAM_MILLI(n_op, 3000, 500, 1000000,
@@ -77,6 +81,8 @@ HETCC_PARAM_UINT(startup, 1, 0, 1,
 		 "start-up ends on 0: any delay above n_op/2 (paper), 1: a standing queue");
 HETCC_PARAM_UINT(sum_rule, 0, 0, 1,
 		 "queue estimate 1: equation 2 to the letter (paper), 0: delay above the minimum");
+HETCC_PARAM_UINT(predict, 1, 0, 1,
+		 "1: count the window's own last steps, which the queue shows a round later; 0: paper");
 HETCC_PARAM_UINT(discriminate, 1, 0, 1,
 		 "loss response 1: only congestive loss halves (paper), 0: every loss does");
 HETCC_PARAM_UINT(pacing, 1, 0, 1, "space segments over the round trip (0, 1)");
@@ -102,7 +108,7 @@ enum santacruz_source {
  * @tick_us: resolution of R
  * @probe_ts: peer's TSval when the tick probe began
  * @probe_us: local time of the same, lower 32 bits
- * @cnt: acknowledged segments towards the next step of the window
+ * @cwnd_end: window at the end of the last and of the last but one interval
  * @mode: enum santacruz_mode
  * @source: enum santacruz_source
  * @grew: consecutive intervals in which the queue grew, 0..2
@@ -117,7 +123,7 @@ struct santacruz {
 	u32 tick_us;
 	u32 probe_ts;
 	u32 probe_us;
-	u32 cnt;
+	u32 cwnd_end[2];
 	u8 mode:2,
 	   source:1,
 	   grew:2,
@@ -163,6 +169,8 @@ static void santacruz_init(struct sock *sk)
 		iw = iw ? iw : tcp_snd_cwnd(tp);
 		tcp_snd_cwnd_set(tp, max(iw, SANTACRUZ_MIN_CWND));
 	}
+	sc->cwnd_end[0] = tcp_snd_cwnd(tp);
+	sc->cwnd_end[1] = tcp_snd_cwnd(tp);
 	if (READ_ONCE(pacing))
 		hetcc_want_pacing(sk);
 }
@@ -220,32 +228,53 @@ static void santacruz_count_growth(struct santacruz *sc, s32 before)
 		sc->grew = 0;
 }
 
+/*
+ * What the queue will be once the window's steps since the measured packets were
+ * sent have arrived. Those left during the previous interval, while the window
+ * went from cwnd_end[1] to cwnd_end[0]. An empty queue says nothing about
+ * where a step goes: the pipe may take it.
+ */
+static s32 santacruz_predicted(const struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	s64 sent = ((s64)sc->cwnd_end[0] + sc->cwnd_end[1]) * HETCC_RD_ONE / 2;
+	s64 step = (s64)tcp_snd_cwnd(tcp_sk(sk)) * HETCC_RD_ONE - sent;
+
+	if (!READ_ONCE(predict) || sc->rd.n < HETCC_RD_ONE / 2)
+		return sc->rd.n;
+	return (s32)clamp_t(s64, sc->rd.n + step, -HETCC_RD_N_MAX,
+			    HETCC_RD_N_MAX);
+}
+
 static void santacruz_end_interval(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 	s32 tolerance = santacruz_milli_to_rd(READ_ONCE(delta));
-	s32 before = sc->rd.n;
+	s32 before = sc->rd.n, n;
 
 	if (!hetcc_rd_interval(&sc->rd, sc->tick_us, READ_ONCE(sum_rule)))
 		return;
 	santacruz_count_growth(sc, before);
-	if (sc->rd.n < santacruz_n_op() - tolerance)
+	n = santacruz_predicted(sk);
+	if (n < santacruz_n_op() - tolerance)
 		sc->mode = SANTACRUZ_RAISE;
-	else if (sc->rd.n > santacruz_n_op() + tolerance)
+	else if (n > santacruz_n_op() + tolerance)
 		sc->mode = SANTACRUZ_LOWER;
 	else
 		sc->mode = SANTACRUZ_HOLD;
-	sc->cnt = 0;
+	tp->snd_cwnd_cnt = 0;
+	sc->cwnd_end[1] = sc->cwnd_end[0];
+	sc->cwnd_end[0] = tcp_snd_cwnd(tp);
 }
 
 /* Window that holds N_op packets queued: base round trip over pktS, plus N_op */
-static u32 santacruz_target(struct sock *sk, u32 pkts_ns)
+static u32 santacruz_target(const struct sock *sk, u32 pkts_ns)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 bdp = hetcc_mul_div(tcp_min_rtt(tp), 1000, pkts_ns);
-	u32 target = bdp + (santacruz_n_op() + HETCC_RD_ONE / 2) / HETCC_RD_ONE;
+	u32 bdp = hetcc_mul_div(tcp_min_rtt(tcp_sk(sk)), 1000, pkts_ns);
+	u32 op = (santacruz_n_op() + HETCC_RD_ONE / 2) / HETCC_RD_ONE;
 
-	return clamp(target, SANTACRUZ_MIN_CWND, tcp_snd_cwnd(tp));
+	return clamp(bdp, SANTACRUZ_MIN_CWND, SANTACRUZ_MAX_CWND) + op;
 }
 
 static void santacruz_end_startup(struct sock *sk, u32 cwnd)
@@ -255,23 +284,38 @@ static void santacruz_end_startup(struct sock *sk, u32 cwnd)
 
 	sc->startup = 0;
 	sc->mode = SANTACRUZ_HOLD;
-	tcp_snd_cwnd_set(tp, cwnd);
-	WRITE_ONCE(tp->snd_ssthresh, cwnd);
+	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
+	WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
+	sc->cwnd_end[0] = tcp_snd_cwnd(tp);
 	santacruz_begin_interval(sk);
 }
 
+/* Packets that queued behind each other show pktS, hence where to stop */
 static void santacruz_check_startup(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 pkts_ns;
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct hetcc_rd_queue q = hetcc_rd_buckets(&sc->rd, sc->tick_us);
+	s32 limit = santacruz_n_op() / 2;
+	u32 target;
 
-	if (READ_ONCE(startup)) {
-		if (hetcc_rd_standing(&sc->rd, sc->tick_us, &pkts_ns) >
-		    santacruz_n_op() / 2)
-			santacruz_end_startup(sk, santacruz_target(sk, pkts_ns));
+	if (q.recent <= limit)
 		return;
-	}
-	pkts_ns = hetcc_rd_pkts(&sc->rd.iv, sc->rd.r_us);
+	target = santacruz_target(sk, q.pkts_ns);
+	if (target <= tcp_snd_cwnd(tp))
+		santacruz_end_startup(sk, target);
+	else if (q.standing > limit)
+		santacruz_end_startup(sk, tcp_snd_cwnd(tp));
+	else
+		WRITE_ONCE(tp->snd_ssthresh, target);
+}
+
+/* The paper's rule: any delay above N_op / 2 */
+static void santacruz_check_startup_paper(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 pkts_ns = hetcc_rd_pkts(&sc->rd.iv, sc->rd.r_us);
+
 	if (hetcc_rd_now(&sc->rd, pkts_ns) > santacruz_n_op() / 2)
 		santacruz_end_startup(sk, tcp_snd_cwnd(tcp_sk(sk)));
 }
@@ -291,8 +335,12 @@ static void santacruz_pkts_acked(struct sock *sk,
 	r_us = santacruz_receive_us(sk, now_us);
 	hetcc_rd_sample(&sc->rd, now_us - (u32)sample->rtt_us, r_us, pkts,
 			sc->tick_us);
-	if (sc->startup && tcp_in_slow_start(tp))
-		santacruz_check_startup(sk);
+	if (sc->startup && tcp_in_slow_start(tp)) {
+		if (READ_ONCE(startup))
+			santacruz_check_startup(sk);
+		else
+			santacruz_check_startup_paper(sk);
+	}
 	if (after(tp->snd_una, sc->end_seq)) {
 		santacruz_end_interval(sk);
 		santacruz_begin_interval(sk);
@@ -316,10 +364,10 @@ static void santacruz_step(struct sock *sk, u32 acked)
 	if (sc->mode == SANTACRUZ_HOLD ||
 	    (sc->mode == SANTACRUZ_RAISE && !tcp_is_cwnd_limited(sk)))
 		return;
-	sc->cnt += acked;
-	if (sc->cnt < cwnd)
+	tp->snd_cwnd_cnt += acked;
+	if (tp->snd_cwnd_cnt < cwnd)
 		return;
-	sc->cnt -= cwnd;
+	tp->snd_cwnd_cnt -= cwnd;
 	if (sc->mode == SANTACRUZ_RAISE)
 		cwnd = min(cwnd + 1, tp->snd_cwnd_clamp);
 	else

@@ -244,33 +244,47 @@ static inline s32 hetcc_rd_now(const struct hetcc_rd *e, u32 pkts_ns)
 }
 
 /**
- * hetcc_rd_standing() - queue that did not drain over the last two buckets
+ * struct hetcc_rd_queue - what the last two buckets of ACKs say
+ * @recent: smallest queue of the current bucket, Q8 packets: a burst counts
+ * @standing: smallest queue of both, Q8 packets: what did not drain
+ * @pkts_ns: service time over both, 0 if unknown
+ */
+struct hetcc_rd_queue {
+	s32 recent;
+	s32 standing;
+	u32 pkts_ns;
+};
+
+/**
+ * hetcc_rd_buckets() - queue over the last two buckets
  * @e: estimator
  * @tick_us: resolution of the receiver's clock
- * @pkts_ns: where to put the service time over the two buckets
  *
- * A burst that the bottleneck works off within the buckets does not count:
- * the smallest offset is what stands. One tick is taken off, so that the
- * quantisation of the base does not pass for a queue.
+ * One tick is taken off each offset, so that the quantisation of the base does
+ * not pass for a queue.
  *
- * Return: packets, Q8; 0 while two buckets are not complete.
+ * Return: all 0 while the previous bucket is missing or the current one holds
+ * fewer than HETCC_RD_BUCKET_ACKS samples.
  */
-static inline s32 hetcc_rd_standing(const struct hetcc_rd *e, u32 tick_us,
-				    u32 *pkts_ns)
+static inline struct hetcc_rd_queue hetcc_rd_buckets(const struct hetcc_rd *e,
+						     u32 tick_us)
 {
+	s32 slack_us = tick_us > 1 ? (s32)tick_us : 0;
 	struct hetcc_rd_span both = e->bucket[1];
-	s32 min_us;
+	struct hetcc_rd_queue q = { 0 };
+	s32 recent_us, before_us;
 
-	*pkts_ns = 0;
 	if (!e->buckets || e->bucket_acks < HETCC_RD_BUCKET_ACKS)
-		return 0;
+		return q;
 	both.pkts += e->bucket[0].pkts;
-	*pkts_ns = hetcc_rd_pkts(&both, e->r_us);
-	min_us = min_t(s32, (s32)(e->bucket_min_us[0] - e->base_us),
-		       (s32)(e->bucket_min_us[1] - e->base_us));
-	if (tick_us > 1)
-		min_us -= tick_us;
-	return hetcc_rd_to_pkts(max_t(s32, min_us, 0), *pkts_ns);
+	q.pkts_ns = hetcc_rd_pkts(&both, e->r_us);
+	recent_us = (s32)(e->bucket_min_us[0] - e->base_us) - slack_us;
+	before_us = (s32)(e->bucket_min_us[1] - e->base_us) - slack_us;
+	q.recent = hetcc_rd_to_pkts(max_t(s32, recent_us, 0), q.pkts_ns);
+	q.standing = min_t(s32, q.recent,
+			   hetcc_rd_to_pkts(max_t(s32, before_us, 0),
+					    q.pkts_ns));
+	return q;
 }
 
 /*

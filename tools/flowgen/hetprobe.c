@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "capture.h"
@@ -37,6 +39,7 @@ static struct {
 	int64_t interval;
 	const char *dir;
 	bool pcap;
+	int64_t missed;		/* samples of the queues */
 } options = { .t0 = -1, .until = -1 };
 
 static volatile sig_atomic_t stopped;
@@ -52,8 +55,8 @@ static const char help[] =
 "  --t0 SECONDS     the time on CLOCK_MONOTONIC that is t = 0 of the run\n"
 "  --until SECONDS  when to end, from t0\n"
 "  --out DIR        directory of the output; made if it is not there\n"
-"  --queue-ms N     sample all queues at t = 0, N, 2 N, ... ms and at --until\n"
-"                   (1 to 3600000, default 10)\n"
+"  --queue-ms N     sample all queues at t = 0, N, 2 N, ... ms (1 to 3600000,\n"
+"                   default 10)\n"
 "  --pcap           write DIR/LABEL.pcap for each capture, too\n"
 "  --help           print this text\n"
 "\n"
@@ -68,10 +71,13 @@ static const char help[] =
 "DIR/queue.bin holds records of 40 bytes, DIR/LABEL.cap records of 48 bytes for\n"
 "each TCP or UDP packet; DIR/queue.json and DIR/captures.json name the fields\n"
 "and give their format in the notation of Python's struct module.  t_ns counts\n"
-"from t0.  A queue record's label is an index into \"labels\".  A packet's wire\n"
-"is the length of the IP packet, payload that of the data behind the TCP or UDP\n"
-"header; src16 and dst16 are the last 16 bits of the addresses.  For UDP, seq\n"
-"is the counter of flowgen, 4294967295 in packets of others.\n"
+"from t0.\n"
+"\n"
+"A queue record's label is an index into \"labels\".  Its t_ns is when the sample\n"
+"was due; one that would be late by N ms is left out and counted as \"missed\".\n"
+"A packet's wire is the length of the IP packet, payload that of the data behind\n"
+"the TCP or UDP header; src16 and dst16 are the last 16 bits of the addresses.\n"
+"For UDP, seq is the counter of flowgen, 4294967295 in packets of others.\n"
 "\n"
 "Captures see a packet on its way out after it has left the queue.  Packets that\n"
 "were lost because a ring was full are reported on standard error and counted in\n"
@@ -158,40 +164,85 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-/* The first multiple of the interval that is after t, or the end. */
-static int64_t next_tick(int64_t t, int64_t interval)
+/*
+ * The timer's period divides the sampling interval, and is short enough for the
+ * rings.  Intervals are whole milliseconds, so the search ends soon.
+ */
+static int64_t timer_period(void)
 {
-	int64_t next = (t / interval + 1) * interval;
+	int64_t parts = (options.interval + CAPTURE_INTERVAL - 1) /
+			CAPTURE_INTERVAL;
 
-	return next < options.until ? next : options.until;
+	if (!queue_count())
+		return CAPTURE_INTERVAL;
+	if (!capture_count())
+		return options.interval;
+	while (options.interval % parts)
+		parts++;
+	return options.interval / parts;
+}
+
+static int start_timer(int64_t period)
+{
+	struct itimerspec spec = {
+		.it_value = ns_to_timespec(options.t0),
+		.it_interval = ns_to_timespec(period),
+	};
+	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+
+	if (timer < 0 ||
+	    timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, NULL))
+		fatal("cannot start a timer: %s", strerror(errno));
+	return timer;
 }
 
 /*
- * Read what the rings hold and sample the queues, in turn, until it is over.
- * A signal between the test and the sleep takes effect one interval later.
+ * What is due at time t, or would have been due since the time before it: then
+ * the sample is taken less than a period late, or not at all.
+ */
+static void probe_at(int64_t t)
+{
+	static int64_t next_sample, next_read = CAPTURE_INTERVAL;
+
+	if (t >= next_sample) {
+		options.missed += t / options.interval + 1 -
+				  next_sample / options.interval;
+		if (t % options.interval == 0) {
+			queue_sample(t);
+			options.missed--;
+		}
+		next_sample = (t / options.interval + 1) * options.interval;
+	}
+	if (t >= next_read) {
+		capture_read();
+		next_read = t + CAPTURE_INTERVAL;
+	}
+}
+
+/*
+ * Reading the timer waits for it and tells how many periods have passed, which
+ * saves asking for the time.
  */
 static void probe(void)
 {
-	int64_t read_at = capture_count() ? CAPTURE_INTERVAL : options.until;
-	int64_t sample_at = queue_count() ? 0 : options.until;
-	int64_t t;
+	int64_t period = timer_period();
+	int64_t t = -period;
+	int timer = start_timer(period);
+	uint64_t periods;
 
-	while (!stopped) {
-		t = sample_at < read_at ? sample_at : read_at;
-		if (sleep_until(options.t0 + t))
+	while (!stopped && t + period <= options.until) {
+		if (read(timer, &periods, sizeof(periods)) < 0)
 			continue;
-		t = now_ns() - options.t0;
-		if (t >= sample_at) {
-			queue_sample(t);
-			sample_at = next_tick(t, options.interval);
-		}
-		if (t >= options.until)
-			return;
-		if (t >= read_at) {
-			capture_read();
-			read_at = next_tick(t, CAPTURE_INTERVAL);
-		}
+		t += periods * period;
+		if (t <= options.until)
+			probe_at(t);
 	}
+	close(timer);
+	if (!stopped)
+		sleep_until(options.t0 + options.until);
+	if (options.missed && queue_count())
+		warn("%lld samples of the queues were missed",
+		     (long long)options.missed);
 }
 
 /* Packets of the last block are still with the kernel. */
@@ -221,6 +272,6 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	probe();
 	drain();
-	failed = queue_close(options.dir) | capture_close(options.dir);
+	failed = queue_close(options.dir, options.missed) | capture_close(options.dir);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -404,7 +404,7 @@ void queue_open(const char *dir)
 	output = output_open(dir, "queue.bin");
 }
 
-static void write_json(FILE *json)
+static void write_json(FILE *json, int64_t missed)
 {
 	int i;
 
@@ -418,10 +418,10 @@ static void write_json(FILE *json)
 	for (i = 0; i < queues_used; i++)
 		fprintf(json, "%s%llu", i ? "," : "",
 			(unsigned long long)queues[i].failures);
-	fputs("]}\n", json);
+	fprintf(json, "],\"missed\":%lld}\n", (long long)missed);
 }
 
-int queue_close(const char *dir)
+int queue_close(const char *dir, int64_t missed)
 {
 	FILE *json;
 	int i, result = 0;
@@ -431,7 +431,7 @@ int queue_close(const char *dir)
 	collect();
 	output_close(output, dir, "queue.bin");
 	json = output_open(dir, "queue.json");
-	write_json(json);
+	write_json(json, missed);
 	output_close(json, dir, "queue.json");
 	for (i = 0; i < queues_used; i++)
 		if (queues[i].failures)

@@ -18,7 +18,10 @@ void queue_open(const char *dir);
 /* Write one record for each queue; t in ns from t0. */
 void queue_sample(int64_t t);
 
-/* Close DIR/queue.bin, write DIR/queue.json.  Returns -1 if samples failed. */
-int queue_close(const char *dir);
+/*
+ * Close DIR/queue.bin, write DIR/queue.json with the number of samples that the
+ * caller missed.  Returns -1 if samples failed.
+ */
+int queue_close(const char *dir, int64_t missed);
 
 #endif /* FLOWGEN_QUEUE_H */

@@ -98,7 +98,7 @@ static bool is_acknowledged(int fd)
 {
 	struct tcp_stats stats;
 
-	tcp_stats_read(fd, &stats);
+	tcp_info_read(fd, &stats);
 	return stats.info.state == TCP_FIN_WAIT2 ||
 	       stats.info.state == TCP_TIME_WAIT ||
 	       stats.info.state == TCP_CLOSE;
@@ -297,7 +297,7 @@ static void sample_receiver(struct flow *flow, int64_t t)
 {
 	struct tcp_stats stats;
 
-	tcp_stats_read(flow->fd, &stats);
+	tcp_info_read(flow->fd, &stats);
 	record_begin("rsample", flow, t);
 	record_receiver_stats(&stats);
 	record_finish();
@@ -308,7 +308,7 @@ static void end_receiver(struct flow *flow, int64_t t, const char *reason,
 {
 	struct tcp_stats stats;
 
-	tcp_stats_read(flow->fd, &stats);
+	tcp_info_read(flow->fd, &stats);
 	record_begin_end(flow, t, reason, complete);
 	record_receiver_stats(&stats);
 	record_finish();

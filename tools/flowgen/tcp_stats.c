@@ -38,13 +38,18 @@ static bool uses_dctcp(int fd)
 	       !strcmp(name, "dctcp");
 }
 
-void tcp_stats_read(int fd, struct tcp_stats *stats)
+void tcp_info_read(int fd, struct tcp_stats *stats)
 {
 	memset(stats, 0, sizeof(*stats));
 	stats->info_bytes = sizeof(stats->info);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &stats->info,
 		       &stats->info_bytes))
 		stats->info_bytes = 0;
+}
+
+void tcp_stats_read(int fd, struct tcp_stats *stats)
+{
+	tcp_info_read(fd, stats);
 	stats->cc_bytes = sizeof(stats->cc);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_CC_INFO, &stats->cc,
 		       &stats->cc_bytes))

@@ -101,6 +101,9 @@ struct tcp_stats {
 };
 
 /* Ask the kernel about a connection; what it does not tell is 0. */
+void tcp_info_read(int fd, struct tcp_stats *stats);
+
+/* The same, and about its congestion control. */
 void tcp_stats_read(int fd, struct tcp_stats *stats);
 
 /* Add the fields of a sample, for either end, to the current record. */

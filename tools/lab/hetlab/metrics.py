@@ -33,6 +33,8 @@ CAP_DTYPE = np.dtype(
         ("ecn", "u1"),
         ("ipver", "u1"),
         ("window", "<u2"),
+        ("src16", "<u2"),
+        ("dst16", "<u2"),
         ("pad", "<u2"),
     ]
 )
@@ -142,13 +144,20 @@ def _steady_mean(raw: Raw, flow: int, key: str, steady: float) -> float | None:
 
 
 def queue_series(raw: Raw, label: str) -> tuple[Floats, Floats]:
-    """Time and length in packets of one queue."""
+    """Time and length of one queue in packets that wait.
+
+    The netem that models a drop-tail queue also counts the packet on the
+    wire; like the queue of a scenario (``queue_pkts``) the length does not.
+    """
     if label not in raw.queue_labels:
         return np.empty(0), np.empty(0)
     rows = raw.queue[raw.queue["label"] == raw.queue_labels.index(label)]
     t = rows["t_ns"] * NS
     inside = t <= raw.scenario["duration_s"]
-    return t[inside], rows["qlen"][inside].astype(np.float64)
+    length = rows["qlen"][inside].astype(np.float64)
+    link, _, way = label.partition(".")
+    direction = raw.scenario["links"].get(link, {}).get(way, {"aqm": "fifo"})
+    return t[inside], np.maximum(length - (direction["aqm"] == "fifo"), 0)
 
 
 def queue_result(raw: Raw) -> dict[str, Any]:

@@ -158,6 +158,7 @@ def _scenario(net: Any, src: str, dst: str, duration_s: float, bottleneck: str) 
         "hosts": [h.name for h in net.hosts],
         "duration_s": duration_s,
         "ipv6": False,
+        "links": {},
         "flows": [flow | {"start_s": 0.0, "duration_s": duration_s}],
         "measure": {
             "bottleneck": bottleneck,
