@@ -20,7 +20,12 @@
  *    only while the segments are paced.
  *  - 2^rho - 1 stops at 2^15 segments; ssthresh bounds the window long before.
  *  - ssthresh from the ACK spacing replaces rho * init_ssthresh in both
- *    directions, once, in the first slow start.
+ *    directions, once, in the first slow start. Until it is known (some six
+ *    segments) slow start is Reno's: by 2^rho - 1 a single ACK would pass it.
+ *  - Above that threshold the window grows as Reno's until the first loss
+ *    (settle=0 restores the paper). By rho^2 = 576 segments per round trip of
+ *    600 ms it overflows any buffer one round after the pipe is full: 10 Mbit/s
+ *    with half a bandwidth-delay product of buffer lost 20 % of all packets.
  *
  * ss -ti: vegas enabled = rho is above 1, rttcnt = rho in hundredths, rtt and
  * minrtt in microseconds.
@@ -38,6 +43,8 @@
 #include "hetcc/est_ssthresh.h"
 
 #define HYBLA_MIN_CWND	2U
+/* A train this long without an estimate (all ACKs at once) never gives one */
+#define HYBLA_TRAIN_MAX_PKTS	64U
 
 HETCC_PARAM_UINT(rtt0_ms, 25, 1, 500,
 		 "round trip of the reference connection (ms, 1..500, paper 25)");
@@ -47,6 +54,8 @@ HETCC_PARAM_UINT(init_ssthresh, 32, 2, 65536,
 		 "initial ssthresh of the reference connection (segments, 2..65536, default 32)");
 HETCC_PARAM_UINT(hoe, 1, 0, 1,
 		 "initial ssthresh from the spacing of the first ACKs (0, 1)");
+HETCC_PARAM_UINT(settle, 1, 0, 1,
+		 "1: above that threshold grow as Reno until the first loss, 0: by rho^2 at once (paper)");
 HETCC_PARAM_UINT(srtt, 0, 0, 1,
 		 "rho from 0: the minimum round trip (paper, 7.2), 1: the smoothed one");
 HETCC_PARAM_UINT(pacing, 1, 0, 1, "packet spacing (0, 1)");
@@ -59,6 +68,7 @@ HETCC_PARAM_UINT(pacing, 1, 0, 1, "packet spacing (0, 1)");
  * @rtt_min_us: smallest round trip of the connection, U32_MAX before the first
  * @rtt_us: latest round trip
  * @first: in the first slow start, initial ssthresh still to be estimated
+ * @settled: ssthresh is the estimated bandwidth-delay product, nothing lost yet
  */
 struct hybla {
 	struct hetcc_rho rho;
@@ -67,6 +77,7 @@ struct hybla {
 	u32 rtt_min_us;
 	u32 rtt_us;
 	bool first;
+	bool settled;
 };
 
 static void hybla_update_rho(struct sock *sk)
@@ -126,11 +137,14 @@ static void hybla_estimate_ssthresh(struct sock *sk, u32 pkts)
 	}
 	bdp = hetcc_train_ack(&h->train, (u32)tp->tcp_mstamp, pkts,
 			      h->rtt_min_us);
-	if (!bdp)
+	if (!bdp) {
+		h->first = h->train.pkts < HYBLA_TRAIN_MAX_PKTS;
 		return;
+	}
 	WRITE_ONCE(tp->snd_ssthresh,
 		   clamp(bdp, HYBLA_MIN_CWND, tp->snd_cwnd_clamp));
 	h->first = false;
+	h->settled = READ_ONCE(settle);
 }
 
 static void hybla_pkts_acked(struct sock *sk, const struct ack_sample *sample)
@@ -167,7 +181,8 @@ static void hybla_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 cwnd;
 
-	if (h->rho.rho == HETCC_RHO_ONE) {
+	/* 2^rho - 1 reaches any threshold with one ACK: first know the threshold */
+	if (h->rho.rho == HETCC_RHO_ONE || h->first) {
 		tcp_reno_cong_avoid(sk, ack, acked);
 		return;
 	}
@@ -177,6 +192,10 @@ static void hybla_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		acked = hybla_slow_start(sk, acked);
 		if (!acked)
 			return;
+	}
+	if (h->settled) {
+		tcp_cong_avoid_ai(tp, tcp_snd_cwnd(tp), acked);
+		return;
 	}
 	cwnd = (u64)tcp_snd_cwnd(tp) +
 	       hetcc_rho_ca(&h->rho, tcp_snd_cwnd(tp), acked);
@@ -188,7 +207,9 @@ static u32 hybla_ssthresh(struct sock *sk)
 	struct hybla *h = inet_csk_ca(sk);
 
 	h->first = false;
-	h->rho.carry = 0;
+	h->settled = false;
+	h->rho.frac = 0;
+	h->rho.rem = 0;
 	return tcp_reno_ssthresh(sk);
 }
 

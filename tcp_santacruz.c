@@ -68,7 +68,7 @@
 #include "hetcc/est_reldelay.h"
 
 #define SANTACRUZ_MIN_CWND	2U
-#define SANTACRUZ_MAX_CWND	(1U << 24)
+#define SANTACRUZ_MAX_CWND	((u32)1 << 24)
 #define SANTACRUZ_TICK_MS_US	1000U
 
 HETCC_PARAM_MILLI(n_op, 3000, 500, 1000000,
@@ -190,7 +190,8 @@ static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
 	u32 elapsed_us = now_us - sc->probe_us;
 	u32 tick_us;
 
-	if (sc->probing && elapsed_us < HETCC_TICK_PROBE_US)
+	if (sc->probing && (elapsed_us < HETCC_TICK_PROBE_US ||
+			    before(tsval, sc->probe_ts)))
 		return;
 	if (sc->probing) {
 		tick_us = hetcc_tick_us(tsval - sc->probe_ts, elapsed_us);
@@ -218,11 +219,11 @@ static u32 santacruz_receive_us(struct sock *sk, u32 now_us)
 }
 
 /* The state diagram of the 2000 paper; noise below delta is no growth */
-static void santacruz_count_growth(struct santacruz *sc, s32 before)
+static void santacruz_count_growth(struct santacruz *sc, s32 previous)
 {
 	s32 noise = santacruz_milli_to_rd(READ_ONCE(delta));
 
-	if (sc->rd.n - before > noise)
+	if ((s64)sc->rd.n - previous > noise)
 		sc->grew = min(sc->grew + 1, 2);
 	else
 		sc->grew = 0;
@@ -251,11 +252,11 @@ static void santacruz_end_interval(struct sock *sk)
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	s32 tolerance = santacruz_milli_to_rd(READ_ONCE(delta));
-	s32 before = sc->rd.n, n;
+	s32 previous = sc->rd.n, n;
 
 	if (!hetcc_rd_interval(&sc->rd, sc->tick_us, READ_ONCE(sum_rule)))
 		return;
-	santacruz_count_growth(sc, before);
+	santacruz_count_growth(sc, previous);
 	n = santacruz_predicted(sk);
 	if (n < santacruz_n_op() - tolerance)
 		sc->mode = SANTACRUZ_RAISE;

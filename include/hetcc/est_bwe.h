@@ -56,7 +56,7 @@ static inline void hetcc_bwe_pause(struct hetcc_bwe *b)
 	b->bytes = 0;
 }
 
-static inline void hetcc_bwe_close(struct hetcc_bwe *b, u32 span_us,
+static inline bool hetcc_bwe_close(struct hetcc_bwe *b, u32 span_us,
 				   u32 alpha_permille)
 {
 	/* bytes < 2^32, times 10^6 < 2^52 */
@@ -64,8 +64,9 @@ static inline void hetcc_bwe_close(struct hetcc_bwe *b, u32 span_us,
 
 	/* A sender that does not fill the pipe measures itself, not the path */
 	if (b->limited && sample < hetcc_bwe_get(b))
-		return;
+		return false;
 	hetcc_ewma_add(&b->avg, sample, alpha_permille);
+	return true;
 }
 
 /**
@@ -75,7 +76,8 @@ static inline void hetcc_bwe_close(struct hetcc_bwe *b, u32 span_us,
  * @bytes: newly delivered (cumulatively or selectively acknowledged)
  * @interval_us: shortest span of a sample; 0: every ACK
  * @alpha_permille: weight of the old average, 0..999
- * @limited: the application limited the sender at this ACK
+ * @limited: the application limited the sender at this ACK; such a sample
+ *	     can raise the estimate, not lower it
  *
  * Return: true if the estimate was given a new sample.
  */
@@ -92,13 +94,16 @@ static inline bool hetcc_bwe_ack(struct hetcc_bwe *b, u32 now_us, u32 bytes,
 	}
 	b->bytes = hetcc_sat_u32((u64)b->bytes + bytes);
 	b->limited |= limited;
+	/* Close early rather than saturate: 4 GB are one sample at 80 Gbit/s */
+	if (b->bytes > U32_MAX / 2)
+		interval_us = 1;
 	if (!b->bytes || span_us < max_t(u32, interval_us, 1))
 		return false;
-	hetcc_bwe_close(b, span_us, alpha_permille);
+	limited = hetcc_bwe_close(b, span_us, alpha_permille);
 	b->start_us = now_us;
 	b->bytes = 0;
 	b->limited = false;
-	return true;
+	return limited;
 }
 
 /**

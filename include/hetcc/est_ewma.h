@@ -14,7 +14,7 @@
 #include "fixed.h"
 
 #define HETCC_EWMA_SHIFT	8
-#define HETCC_EWMA_ONE		(1ULL << HETCC_EWMA_SHIFT)
+#define HETCC_EWMA_ONE		((u64)1 << HETCC_EWMA_SHIFT)
 /* sample < 2^40: 2^40 * 2^8 * 1000 < 2^58 fits the signed product below */
 #define HETCC_EWMA_MAX		((1ULL << 40) - 1)
 #define HETCC_PERMILLE		1000

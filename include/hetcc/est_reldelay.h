@@ -21,7 +21,7 @@
 
 /* n: Q8 packets, resolution 0.004, -2^23 to 2^23 packets */
 #define HETCC_RD_SHIFT		8
-#define HETCC_RD_ONE		(1 << HETCC_RD_SHIFT)
+#define HETCC_RD_ONE		((s32)1 << HETCC_RD_SHIFT)
 #define HETCC_RD_N_MAX		S32_MAX
 
 /* Samples of a standing-queue bucket, and ticks it must span */
@@ -51,7 +51,7 @@ struct hetcc_rd_span {
  * @iv: span of the interval
  * @bucket: spans of the current and the previous bucket
  * @bucket_min_us: smallest offset of the current and the previous bucket
- * @bucket_acks: samples in the current bucket
+ * @bucket_acks: samples in the current bucket, saturating
  * @buckets: complete buckets, saturating at 2
  * @primed: a first sample has set the base
  */
@@ -80,6 +80,7 @@ static inline void hetcc_rd_restart(struct hetcc_rd *e)
 {
 	e->sum_us = 0;
 	e->samples = 0;
+	e->iv.pkts = 0;
 	e->bucket_acks = 0;
 	e->buckets = 0;
 }
@@ -139,7 +140,8 @@ static inline void hetcc_rd_bucket_add(struct hetcc_rd *e, u32 off_us, u32 pkts,
 				       u32 tick_us)
 {
 	if (e->bucket_acks >= HETCC_RD_BUCKET_ACKS &&
-	    e->r_us - e->bucket[0].r_us >= HETCC_RD_BUCKET_TICKS * tick_us) {
+	    (s32)(e->r_us - e->bucket[0].r_us) >=
+	    (s32)(HETCC_RD_BUCKET_TICKS * tick_us)) {
 		e->bucket[1] = e->bucket[0];
 		e->bucket_min_us[1] = e->bucket_min_us[0];
 		e->buckets = min(e->buckets + 1, 2);
@@ -149,7 +151,8 @@ static inline void hetcc_rd_bucket_add(struct hetcc_rd *e, u32 off_us, u32 pkts,
 		return;
 	}
 	e->bucket[0].pkts += pkts;
-	e->bucket_acks++;
+	if (e->bucket_acks < HETCC_RD_BUCKET_ACKS)
+		e->bucket_acks++;
 	if ((s32)(off_us - e->bucket_min_us[0]) < 0)
 		e->bucket_min_us[0] = off_us;
 }
@@ -291,7 +294,8 @@ static inline struct hetcc_rd_queue hetcc_rd_buckets(const struct hetcc_rd *e,
  * Resolution of a peer's timestamp clock (RFC 7323: 1 ms to 1 s, and
  * microseconds between Linux hosts that agree on it).
  */
-#define HETCC_TICK_PROBE_US	100000U
+/* Ten ticks of the coarsest clock that is told apart */
+#define HETCC_TICK_PROBE_US	1000000U
 
 /**
  * hetcc_tick_us() - classify a timestamp clock
@@ -303,15 +307,15 @@ static inline struct hetcc_rd_queue hetcc_rd_buckets(const struct hetcc_rd *e,
 static inline u32 hetcc_tick_us(u32 ticks, u32 elapsed_us)
 {
 	static const u32 known[] = { 1, 1000, 4000, 10000, 100000 };
-	u32 tick_us, i;
+	u32 i;
 
-	if (!ticks)
-		return 0;
-	tick_us = max_t(u32, elapsed_us / ticks, 1);
-	for (i = 0; i < 5; i++)
-		if (tick_us <= known[i] + known[i] / 2 &&
-		    tick_us >= known[i] - known[i] / 3)
+	for (i = 0; i < 5; i++) {
+		u64 us = (u64)ticks * known[i];
+
+		if (us >= elapsed_us - elapsed_us / 3 &&
+		    us <= (u64)elapsed_us + elapsed_us / 2)
 			return known[i];
+	}
 	return 0;
 }
 

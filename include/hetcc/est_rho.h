@@ -15,23 +15,24 @@
 
 /* rho: Q12, resolution 0.00024, 1 (the paper's floor) to 4096 */
 #define HETCC_RHO_SHIFT		HETCC_EXP_ARG_SHIFT
-#define HETCC_RHO_ONE		(1U << HETCC_RHO_SHIFT)
-#define HETCC_RHO_MAX		(1U << 24)
+#define HETCC_RHO_ONE		((u32)1 << HETCC_RHO_SHIFT)
+#define HETCC_RHO_MAX		((u32)1 << 24)
 
-/* Windows above this many segments do not occur; keeps W in Q16 in 40 bits */
-#define HETCC_RHO_CWND_MAX	(1U << 24)
+/* Windows above this many segments do not occur */
+#define HETCC_RHO_CWND_MAX	((u32)1 << 24)
 
 /**
  * struct hetcc_rho - Hybla state
  * @rho: normalised round trip time, Q12, never below 1
  * @ss_inc: slow start increment 2^rho - 1 per segment, Q16, at most 2^15
- * @carry: what is left of the last increment, below one segment; congestion
- *	   avoidance: times W, slow start: plain, both Q16
+ * @frac: what is left of whole segments, Q16, below one
+ * @rem: congestion avoidance: what is left of the division by W, below W
  */
 struct hetcc_rho {
 	u32 rho;
 	u32 ss_inc;
-	u64 carry;
+	u32 frac;
+	u32 rem;
 };
 
 /**
@@ -78,16 +79,16 @@ static inline u32 hetcc_rho_scale(const struct hetcc_rho *h, u32 pkts)
  */
 static inline u32 hetcc_rho_ss(struct hetcc_rho *h, u32 room, u32 *acked)
 {
-	u64 total = (u64)h->ss_inc * *acked + (h->carry & (HETCC_EXP_ONE - 1));
+	u64 total = (u64)h->ss_inc * *acked + h->frac;
 	u64 need = (u64)room << HETCC_EXP_SHIFT;
 
 	if (total < need) {
 		*acked = 0;
-		h->carry = total & (HETCC_EXP_ONE - 1);
+		h->frac = total & (HETCC_EXP_ONE - 1);
 		return (u32)(total >> HETCC_EXP_SHIFT);
 	}
 	*acked = (u32)div_u64(total - need, max_t(u32, h->ss_inc, 1));
-	h->carry = 0;
+	h->frac = 0;
 	return room;
 }
 
@@ -98,23 +99,22 @@ static inline u32 hetcc_rho_ss(struct hetcc_rho *h, u32 room, u32 *acked)
  * @acked: segments newly acknowledged
  *
  * rho^2 < 2^48 in Q24, 2^40 in Q16; @acked is cut to 2^20, so the product is
- * below 2^60; carry < W in Q16 < 2^40.
+ * below 2^60. The remainder may stem from a larger window: it is cut to W - 1.
  *
  * Return: whole segments to add to the window.
  */
 static inline u32 hetcc_rho_ca(struct hetcc_rho *h, u32 cwnd, u32 acked)
 {
-	u64 w = (u64)clamp_t(u32, cwnd, 1, HETCC_RHO_CWND_MAX) << HETCC_EXP_SHIFT;
+	u32 w = clamp_t(u32, cwnd, 1, HETCC_RHO_CWND_MAX);
 	u64 rho2 = ((u64)h->rho * h->rho) >>
 		   (2 * HETCC_RHO_SHIFT - HETCC_EXP_SHIFT);
-	u64 inc;
+	u64 gain = rho2 * min_t(u32, acked, 1U << 20) + min(h->rem, w - 1);
+	u64 inc = div_u64(gain, w);
 
-	/* The window may have shrunk since the carry was left */
-	h->carry = min_t(u64, h->carry, w - 1);
-	h->carry += rho2 * min_t(u32, acked, 1U << 20);
-	inc = div64_u64(h->carry, w);
-	h->carry -= inc * w;
-	return hetcc_sat_u32(inc);
+	h->rem = (u32)(gain - inc * w);
+	inc += h->frac;
+	h->frac = (u32)(inc & (HETCC_EXP_ONE - 1));
+	return hetcc_sat_u32(inc >> HETCC_EXP_SHIFT);
 }
 
 #endif /* HETCC_EST_RHO_H */

@@ -48,10 +48,10 @@ static inline u32 hetcc_mul_div(u32 a, u32 b, u32 c)
  * Resolution of the result 1.5e-5, relative error below 1e-4 (tests/user).
  */
 #define HETCC_EXP_ARG_SHIFT	12
-#define HETCC_EXP_ARG_ONE	(1U << HETCC_EXP_ARG_SHIFT)
+#define HETCC_EXP_ARG_ONE	((u32)1 << HETCC_EXP_ARG_SHIFT)
 #define HETCC_EXP_SHIFT		16
-#define HETCC_EXP_ONE		(1U << HETCC_EXP_SHIFT)
-#define HETCC_EXP_MAX		(1U << 31)
+#define HETCC_EXP_ONE		((u32)1 << HETCC_EXP_SHIFT)
+#define HETCC_EXP_MAX		((u32)1 << 31)
 
 /**
  * hetcc_exp2() - 2^x in fixed point

@@ -97,7 +97,11 @@ FAULTS = {
     "bad cc name": ('src = "s"', 'src = "s"\ncc = "Not A Name"', ["flow.main.cc", "'Not A Name'"]),
     "udp without a rate": ('src = "s"', 'src = "s"\nproto = "udp"', ["flow.main", "rate_mbit"]),
     "missing title": ('title = "minimal"', "", ["title", "required"]),
-    "bottleneck that is no link": ("[link.wire]", '[measure]\nbottleneck = "a.b"\n[link.wire]', ["'a.b'", "wire.forward"]),
+    "bottleneck that is no link": (
+        "[link.wire]",
+        '[measure]\nbottleneck = "a.b"\n[link.wire]',
+        ["'a.b'", "wire.forward"],
+    ),
     "wrong format": ("duration_s = 5", "duration_s = 5\nformat = 2", ["format"]),
 }
 
@@ -136,7 +140,8 @@ def test_bad_set(tmp_path: Path, bad: str) -> None:
 
 
 def test_no_path_between_hosts(tmp_path: Path) -> None:
-    text = MINIMAL.replace('hosts = ["s", "d"]', 'hosts = ["s", "d", "m"]').replace('["s", "d"]\nforward', '["s", "m"]\nforward')
+    text = MINIMAL.replace('hosts = ["s", "d"]', 'hosts = ["s", "d", "m"]')
+    text = text.replace('["s", "d"]\nforward', '["s", "m"]\nforward')
     (one,) = scenario.load(write(tmp_path, text))
     with pytest.raises(LabError, match="no path from s to d"):
         scenario.resolve(one)

@@ -49,6 +49,7 @@ struct path {
  * @wait_sum: sum of it over the samples of the interval, packets
  * @samples: in the interval
  * @standing: longest standing queue seen in the interval, Q8
+ * @recent: longest recent queue seen in the interval, Q8
  */
 struct flow {
 	struct path p;
@@ -61,6 +62,7 @@ struct flow {
 	double wait_sum;
 	u32 samples;
 	s32 standing;
+	s32 recent;
 };
 
 static struct flow flow;
@@ -86,15 +88,16 @@ static u32 path_packets(const struct path *p)
 static void take_sample(u64 send_ns, u64 receive_ns)
 {
 	const struct path *p = &flow.p;
-	u32 tsval = p->tsval + (u32)(receive_ns / 1000 / p->tick_us), pkts_ns;
+	u32 tsval = p->tsval + (u32)(receive_ns / 1000 / p->tick_us);
+	struct hetcc_rd_queue q;
 
 	hetcc_rd_sample(&flow.rd, p->send_us + (u32)(send_ns / 1000),
 			tsval * p->tick_us, p->per_ack, p->tick_us);
 	flow.wait_sum += (double)flow.wait_ns / (double)p->service_ns;
 	flow.samples++;
-	flow.standing = max(flow.standing, hetcc_rd_standing(&flow.rd,
-							     p->tick_us,
-							     &pkts_ns));
+	q = hetcc_rd_buckets(&flow.rd, p->tick_us);
+	flow.standing = max(flow.standing, q.standing);
+	flow.recent = max(flow.recent, q.recent);
 }
 
 static void send_packet(u32 window)
@@ -127,6 +130,7 @@ static double run_window(u32 window, bool sum_rule)
 	flow.wait_sum = 0;
 	flow.samples = 0;
 	flow.standing = 0;
+	flow.recent = 0;
 	for (i = 0; i < window; i++)
 		send_packet(window);
 	hetcc_rd_interval(&flow.rd, flow.p.tick_us, sum_rule);
@@ -353,6 +357,7 @@ static void test_equations(void)
 struct record {
 	s32 n[RECORDED];
 	s32 standing[RECORDED];
+	s32 recent[RECORDED];
 	u32 pkts_ns[RECORDED];
 };
 
@@ -366,6 +371,7 @@ static void record_run(struct record *r, const struct path *p, u32 queue,
 		run_window(window + (i % 4) * queue, sum_rule);
 		r->n[i] = flow.rd.n;
 		r->standing[i] = flow.standing;
+		r->recent[i] = flow.recent;
 		r->pkts_ns[i] = flow.rd.pkts_ns;
 	}
 }
@@ -384,6 +390,7 @@ static void compare_clocks(const struct path *at_zero, const struct path *p,
 			    i, p->send_us, p->tsval);
 		EXPECT_EQ_S(b.standing[i], a.standing[i],
 			    "standing, interval %u", i);
+		EXPECT_EQ_S(b.recent[i], a.recent[i], "recent, interval %u", i);
 		EXPECT_EQ(b.pkts_ns[i], a.pkts_ns[i], "pktS, interval %u", i);
 	}
 }
@@ -678,66 +685,102 @@ static void test_widest_offset(void)
 /*
  * One reading a millisecond, each @queue_us above the empty path.
  *
- * Return: the longest standing queue that was seen, its pktS in @pkts_ns.
+ * Return: the longest queues that were seen, and their pktS.
  */
-static s32 standing_over(struct hetcc_rd *e, u32 from_ms, u32 samples,
-			 u32 queue_us, u32 *pkts_ns)
+static struct hetcc_rd_queue buckets_over(struct hetcc_rd *e, u32 from_ms,
+					  u32 samples, u32 queue_us)
 {
-	u32 i, latest_ns;
-	s32 n, most = 0;
+	struct hetcc_rd_queue q, most = { 0 };
+	u32 i;
 
 	for (i = from_ms; i < from_ms + samples; i++) {
 		hetcc_rd_sample(e, i * 1000, i * 1000 + queue_us, 1, 1);
-		n = hetcc_rd_standing(e, 1, &latest_ns);
-		if (n <= most)
-			continue;
-		most = n;
-		*pkts_ns = latest_ns;
+		q = hetcc_rd_buckets(e, 1);
+		EXPECT_IN(q.standing, 0, q.recent, "standing, %u ms", i);
+		most.recent = max(most.recent, q.recent);
+		most.standing = max(most.standing, q.standing);
+		most.pkts_ns = max(most.pkts_ns, q.pkts_ns);
 	}
 	return most;
 }
 
-static void test_standing_queue(void)
-{
-	struct hetcc_rd e = { 0 };
-	u32 pkts_ns = 0;
+#define EXPECT_QUEUE(q, want_standing, want_recent, what) do {		\
+	struct hetcc_rd_queue q_ = (q);					\
+									\
+	EXPECT_EQ_S(q_.standing, want_standing, "%s: standing", what);	\
+	EXPECT_EQ_S(q_.recent, want_recent, "%s: recent", what);	\
+} while (0)
 
-	EXPECT_EQ_S(standing_over(&e, 0, 30, 0, &pkts_ns), 0, "empty queue");
+static void test_buckets(void)
+{
+	const s32 seven = 7 * HETCC_RD_ONE;
+	struct hetcc_rd e = { 0 };
+	struct hetcc_rd_queue q;
+
+	EXPECT_QUEUE(buckets_over(&e, 0, 30, 0), 0, 0, "empty queue");
 	hetcc_rd_restart(&e);
-	EXPECT_EQ_S(standing_over(&e, 30, 5, 7000, &pkts_ns), 0, "one bucket");
-	EXPECT_EQ_S(standing_over(&e, 35, 25, 7000, &pkts_ns),
-		    7 * HETCC_RD_ONE, "7 ms at 1 ms a packet");
-	EXPECT_EQ(pkts_ns, 1000000, "pktS over two buckets");
-	EXPECT_EQ_S(standing_over(&e, 60, 1, 0, &pkts_ns), 0, "drained once");
-	EXPECT_EQ_S(standing_over(&e, 61, 3, 7000, &pkts_ns), 0,
-		    "counts as long as it is in one of the buckets");
-	EXPECT_EQ_S(standing_over(&e, 64, 20, 7000, &pkts_ns),
-		    7 * HETCC_RD_ONE, "stands again");
+	EXPECT_QUEUE(buckets_over(&e, 30, 5, 7000), 0, 0, "one bucket");
+	q = buckets_over(&e, 35, 25, 7000);
+	EXPECT_QUEUE(q, seven, seven, "7 ms at 1 ms a packet");
+	EXPECT_EQ(q.pkts_ns, 1000000, "pktS over two buckets");
+	/* Until a bucket begins without it, the sample counts in both */
+	EXPECT_QUEUE(buckets_over(&e, 60, 1, 0), 0, 0, "drained once");
+	EXPECT_QUEUE(buckets_over(&e, 61, 3, 7000), 0, 0, "after that");
+	EXPECT_QUEUE(buckets_over(&e, 64, 20, 7000), seven, seven, "again");
 	hetcc_rd_restart(&e);
-	EXPECT_EQ_S(hetcc_rd_standing(&e, 1, &pkts_ns), 0, "after a restart");
-	EXPECT_EQ(pkts_ns, 0, "no pktS without buckets");
-	EXPECT_EQ_S(standing_over(&e, 90, 5, 7000, &pkts_ns), 0,
-		    "buckets of before the restart do not count");
+	q = hetcc_rd_buckets(&e, 1);
+	EXPECT_QUEUE(q, 0, 0, "after a restart");
+	EXPECT_EQ(q.pkts_ns, 0, "no pktS without buckets");
+	EXPECT_QUEUE(buckets_over(&e, 90, 5, 7000), 0, 0,
+		     "buckets of before the restart");
 }
 
-/* "0 while two buckets are not complete": four ACKs and four ticks each */
-static void test_standing_needs_buckets(void)
+/*
+ * A queue that appears counts in one bucket, then in both. The jump of 7 ms is
+ * in pktS as long as it is in one of the buckets.
+ */
+static void test_recent_first(void)
 {
-	static const u32 tick_us = 10000;
+	const s32 seven = 7 * HETCC_RD_ONE;
 	struct hetcc_rd e = { 0 };
-	u32 i, pkts_ns;
+	u32 i, alone = 0;
 
-	hetcc_rd_sample(&e, 0, 0, 1, tick_us);
+	buckets_over(&e, 0, 30, 0);
+	for (i = 30; i < 60; i++) {
+		struct hetcc_rd_queue q = buckets_over(&e, i, 1, 7000);
+
+		EXPECT_IN(q.recent, 0, seven, "%u ms: recent", i);
+		EXPECT_TRUE(!q.standing || alone, "%u ms: recent before", i);
+		alone += q.recent && !q.standing;
+	}
+	EXPECT_IN(alone, 1, HETCC_RD_BUCKET_ACKS + 2, "samples of one bucket");
+	EXPECT_QUEUE(buckets_over(&e, 60, 12, 7000), seven, seven, "at last");
+}
+
+/* The previous bucket has to be there, the current one needs four samples */
+static void test_buckets_needed(void)
+{
+	struct hetcc_rd e = { 0 };
+	struct hetcc_rd_queue q;
+	u32 i, opened = 0;
+
+	hetcc_rd_sample(&e, 0, 0, 1, 1);
 	hetcc_rd_restart(&e);
-	for (i = 100; i < 1000; i++) {
-		s32 n;
+	for (i = 1; i < 100; i++) {
+		u8 before = e.buckets;
+		u32 open_us = e.bucket[0].r_us;
 
-		hetcc_rd_sample(&e, i * 100, i * 100 / tick_us * tick_us +
-				10 * tick_us, 1, tick_us);
-		n = hetcc_rd_standing(&e, tick_us, &pkts_ns);
-		if (i * 100 - 100 * 100 < 2 * HETCC_RD_BUCKET_TICKS * tick_us)
-			EXPECT_EQ_S(n, 0, "%u us into two buckets",
-				    i * 100 - 100 * 100);
+		hetcc_rd_sample(&e, i * 1000, i * 1000 + 9000, 1, 1);
+		q = hetcc_rd_buckets(&e, 1);
+		if (e.buckets != before || e.bucket[0].r_us != open_us)
+			opened = i;
+		if (!e.buckets || i - opened + 1 < HETCC_RD_BUCKET_ACKS) {
+			EXPECT_QUEUE(q, 0, 0, "too few samples");
+			EXPECT_EQ(q.pkts_ns, 0, "pktS of too few samples");
+		} else if (i - opened + 1 > HETCC_RD_BUCKET_ACKS) {
+			EXPECT_QUEUE(q, 9 * HETCC_RD_ONE, 9 * HETCC_RD_ONE,
+				     "enough samples");
+		}
 	}
 }
 
@@ -806,7 +849,7 @@ static void test_burst_drains(void)
 	unsigned int t;
 
 	for (t = 0; t < ARRAY_SIZE(ticks); t++) {
-		u32 i, pkts_ns, tick_us = ticks[t], s = prng_range(500, 20000);
+		u32 i, tick_us = ticks[t], s = prng_range(500, 20000);
 		struct hetcc_rd e = { 0 };
 
 		for (i = 0; i < 2000; i++) {
@@ -814,18 +857,21 @@ static void test_burst_drains(void)
 			u32 r_us = (i + 1) * s / tick_us * tick_us;
 
 			hetcc_rd_sample(&e, send_us, r_us, 1, tick_us);
-			EXPECT_EQ_S(hetcc_rd_standing(&e, tick_us, &pkts_ns),
-				    0, "tick %u us, service %u us, packet %u",
+			EXPECT_EQ_S(hetcc_rd_buckets(&e, tick_us).standing, 0,
+				    "tick %u us, service %u us, packet %u",
 				    tick_us, s, i);
 		}
 	}
 }
 
-/* An initial window of ten, then a packet for each that left */
+/*
+ * An initial window of ten packets of 2 ms. Four ticks of up to 1 ms pass with
+ * the first five, so that the second bucket begins with the sixth packet.
+ */
 static void test_first_burst(void)
 {
 	unsigned int t;
-	u32 i, pkts_ns;
+	u32 i;
 
 	for (t = 0; t < ARRAY_SIZE(ticks); t++) {
 		struct path p = random_path(ticks[t]);
@@ -836,10 +882,14 @@ static void test_first_burst(void)
 		start_flow(&p);
 		for (i = 0; i < 10; i++) {
 			send_packet(10);
-			EXPECT_EQ_S(hetcc_rd_standing(&flow.rd, p.tick_us,
-						      &pkts_ns), 0,
-				    "tick %u us, packet %u", p.tick_us, i);
+			EXPECT_EQ_S(flow.standing, 0, "tick %u us, packet %u",
+				    p.tick_us, i);
 		}
+		if (p.tick_us > 1000)
+			continue;
+		EXPECT_IN(flow.recent, (5 - (2 * p.tick_us + 2) / 2000.0) *
+			  HETCC_RD_ONE - 1, 5.01 * HETCC_RD_ONE,
+			  "tick %u us, recent", p.tick_us);
 	}
 }
 
@@ -853,9 +903,10 @@ static void test_standing_bound(void)
 
 	for (i = 0; i < 4 * PATHS; i++) {
 		struct path p = random_path(ticks[i % ARRAY_SIZE(ticks)]);
-		u32 k, pkts_ns, queue = prng_range(5, 50);
+		u32 k, queue = prng_range(5, 50);
 		u32 window = path_packets(&p) + queue;
 		double n, got, tick = p.tick_us > 1 ? p.tick_us + 2 : 2;
+		struct hetcc_rd_queue q;
 
 		p.per_ack = 1;
 		start_flow(&p);
@@ -865,9 +916,9 @@ static void test_standing_bound(void)
 		tick /= service_us();
 		for (k = 0; k < window; k++) {
 			send_packet(window);
-			got = hetcc_rd_standing(&flow.rd, p.tick_us, &pkts_ns) *
-			      (double)pkts_ns / (double)p.service_ns /
-			      HETCC_RD_ONE;
+			q = hetcc_rd_buckets(&flow.rd, p.tick_us);
+			got = q.standing * (double)q.pkts_ns /
+			      (double)p.service_ns / HETCC_RD_ONE;
 			if (got > 0)
 				EXPECT_IN(got, n - 2 * tick - 1,
 					  n + 0.01 + 2 / service_us(),
@@ -1013,17 +1064,18 @@ static const struct tap_case cases[] = {
 	{ "equation 4 on random operands", test_to_pkts_random },
 	{ "n saturates at 2^23 packets", test_n_saturates },
 	{ "offsets within 35 minutes are told apart", test_widest_offset },
-	{ "standing: a queue that stands counts, one that drained does not",
-	  test_standing_queue },
-	{ "standing: two complete buckets are needed",
-	  test_standing_needs_buckets },
+	{ "buckets: a queue that stands counts, one that drained does not",
+	  test_buckets },
+	{ "buckets: a queue is recent before it stands", test_recent_first },
+	{ "buckets: nothing from too few samples", test_buckets_needed },
 	{ "bucket: needs four ACKs", test_bucket_acks },
 	{ "bucket: needs four ticks", test_bucket_ticks },
 	{ "bucket: any number of ACKs", test_bucket_many_acks },
 	{ "bucket: not completed by time that goes back",
 	  test_bucket_time_back },
 	{ "standing: bursts that drain do not count", test_burst_drains },
-	{ "standing: the first burst does not count", test_first_burst },
+	{ "standing: the first burst does not count, but is recent",
+	  test_first_burst },
 	{ "standing: never above the true queue", test_standing_bound },
 	{ "tick: every known clock, +-200 ppm", test_tick_known },
 	{ "tick: every known clock at the shortest probe",

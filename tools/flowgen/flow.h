@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#define DEFAULT_RCVLOWAT	200000
 #define DEFAULT_WRITE		262144
 #define DEFAULT_PACKET_BYTES	1000
 

@@ -35,6 +35,7 @@ static const char *out_path;
 
 static const char help[] =
 "usage: flowgen [--t0 SECONDS] --out FILE [--sample-ms N] [--until SECONDS] FLOW...\n"
+"       flowgen --now\n"
 "\n"
 "Makes TCP and UDP flows at given times and writes what the kernel tells about\n"
 "them, one JSON object a line.\n"
@@ -46,6 +47,7 @@ static const char help[] =
 "                   (0 to 3600000, default 100)\n"
 "  --until SECONDS  when to end the flows and the program, from t0 (default:\n"
 "                   when all flows are over, UDP receivers aside)\n"
+"  --now            print the time on CLOCK_MONOTONIC, in seconds\n"
 "  --help           print this text\n"
 "\n"
 "A FLOW is a list of key=value with commas between them.  Times are in seconds\n"
@@ -67,8 +69,9 @@ static const char help[] =
 "  write=BYTES      size of each write (default 262144)\n"
 "  notsent_lowat=BYTES, pace_mbit=R   TCP_NOTSENT_LOWAT, SO_MAX_PACING_RATE\n"
 "TCP receivers, which accept one connection:\n"
-"  rcvlowat=BYTES   wake up for so much data (default 200000, or a quarter of\n"
-"                   rcvbuf or clamp when that is less)\n"
+"  rcvlowat=BYTES   wake up for so much data only (default: 1/16 of the\n"
+"                   receive buffer, 1/8 of clamp, 200000, whichever is least);\n"
+"                   a value near the window stalls the sender\n"
 "  rcvbuf=BYTES, clamp=BYTES          SO_RCVBUF, TCP_WINDOW_CLAMP; the kernel\n"
 "                   raises the clamp again unless rcvbuf is given, too\n"
 "UDP senders, constant bit rate, which need duration or --until:\n"
@@ -103,6 +106,7 @@ static void parse_options(int argc, char **argv)
 		{ "out", required_argument, NULL, 'o' },
 		{ "sample-ms", required_argument, NULL, 's' },
 		{ "until", required_argument, NULL, 'u' },
+		{ "now", no_argument, NULL, 'n' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -125,6 +129,9 @@ static void parse_options(int argc, char **argv)
 			run.until = parse_seconds("--until", optarg, 0,
 						  MAX_SECONDS);
 			break;
+		case 'n':
+			printf("%.9f\n", ns_to_sec(now_ns()));
+			exit(EXIT_SUCCESS);
 		case 'h':
 			fputs(help, stdout);
 			exit(EXIT_SUCCESS);

@@ -20,14 +20,19 @@
 #include "report.h"
 #include "tcp_stats.h"
 
+/* Enough for few wake-ups at any rate. */
+#define MAX_LOWAT	200000
+
 /* Most that one recv() discards; nothing is copied, so it costs no memory. */
 #define DISCARD_BYTES	(1 << 30)
 
 /*
  * A low-water mark near the window would let the window close before the
- * receiver wakes up, and stall the sender for a round trip each time.
+ * receiver wakes up, and stall the sender for a round trip each time.  The
+ * window is half the receive buffer at first.
  */
-#define LOWAT_PER_WINDOW	4
+#define RCVBUF_PER_LOWAT	16
+#define CLAMP_PER_LOWAT		8
 
 static int set_congestion_control(struct flow *flow)
 {
@@ -235,27 +240,50 @@ static int open_receiver(struct flow *flow)
 	return 0;
 }
 
+/* The highest low-water mark that the receive buffer has room for now. */
 static int64_t low_water_mark(const struct flow *flow)
 {
-	int64_t window = flow->rcvbuf;
+	socklen_t size = sizeof(int);
+	int rcvbuf = 0;
+	int64_t mark;
 
 	if (flow->rcvlowat)
 		return flow->rcvlowat;
-	if (flow->clamp && (!window || flow->clamp < window))
-		window = flow->clamp;
-	if (window && window / LOWAT_PER_WINDOW < DEFAULT_RCVLOWAT)
-		return window / LOWAT_PER_WINDOW + 1;
-	return DEFAULT_RCVLOWAT;
+	getsockopt(flow->fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, &size);
+	mark = rcvbuf / RCVBUF_PER_LOWAT;
+	if (mark > MAX_LOWAT)
+		mark = MAX_LOWAT;
+	if (flow->clamp && mark > flow->clamp / CLAMP_PER_LOWAT)
+		mark = flow->clamp / CLAMP_PER_LOWAT;
+	return mark + !mark;
 }
 
 /* The clamp once more, since the low-water mark may have changed it. */
-static int set_connection_options(struct flow *flow)
+static int set_low_water_mark(struct flow *flow, int64_t mark)
 {
-	if (flow_set_option(flow, SOL_SOCKET, SO_RCVLOWAT, "rcvlowat",
-			    low_water_mark(flow)))
+	if (flow_set_option(flow, SOL_SOCKET, SO_RCVLOWAT, "rcvlowat", mark))
 		return -1;
 	return flow_set_option(flow, IPPROTO_TCP, TCP_WINDOW_CLAMP, "clamp",
 			       flow->clamp);
+}
+
+/*
+ * Discard what comes, until the end or an error.  The low-water mark follows
+ * the receive buffer, which the kernel enlarges, as long as it may still rise.
+ */
+static ssize_t discard(struct flow *flow)
+{
+	int64_t mark, last = 0;
+	ssize_t got;
+
+	do {
+		mark = last < MAX_LOWAT ? low_water_mark(flow) : last;
+		if (mark > last && set_low_water_mark(flow, mark))
+			return -1;
+		last = mark;
+		got = recv(flow->fd, NULL, DISCARD_BYTES, MSG_TRUNC);
+	} while (got > 0);
+	return got;
 }
 
 static int accept_one(struct flow *flow)
@@ -269,7 +297,7 @@ static int accept_one(struct flow *flow)
 	/* Puts the connection in the place of the listening socket. */
 	dup3(fd, flow->fd, O_CLOEXEC);
 	close(fd);
-	return set_connection_options(flow);
+	return 0;
 }
 
 static void *receiver_thread(void *argument)
@@ -280,9 +308,7 @@ static void *receiver_thread(void *argument)
 	if (!flow_advance(flow, FLOW_CONNECTING) || accept_one(flow) ||
 	    !flow_advance(flow, FLOW_RUNNING))
 		return NULL;
-	do {
-		got = recv(flow->fd, NULL, DISCARD_BYTES, MSG_TRUNC);
-	} while (got > 0);
+	got = discard(flow);
 	if (!got)
 		flow_end(flow, "fin", true);
 	else if (errno == ECONNRESET)

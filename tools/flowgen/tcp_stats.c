@@ -28,14 +28,17 @@ static_assert(sizeof(struct tcp_info_ext) == 248,
 	((stats)->info_bytes >= offsetof(struct tcp_info_ext, field) +	\
 				sizeof((stats)->info.field))
 
-/* TCP_CC_INFO does not say whose it is, and two kinds have the same size. */
+/*
+ * TCP_CC_INFO does not say whose it is, and two kinds have the same size.  A
+ * connection without ECN calls it dctcp-reno.
+ */
 static bool uses_dctcp(int fd)
 {
 	char name[CC_NAME_BYTES + 1] = "";
 	socklen_t size = CC_NAME_BYTES;
 
 	return !getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) &&
-	       !strcmp(name, "dctcp");
+	       !strncmp(name, "dctcp", strlen("dctcp"));
 }
 
 void tcp_info_read(int fd, struct tcp_stats *stats)

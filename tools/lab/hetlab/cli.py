@@ -103,7 +103,8 @@ def carry_out(
             name = f"{job['scenario']['name']} {job['cc']}"
             bar.update(task, advance=1, description=name)
             if not err.is_terminal:
-                print(f"{campaign.done + len(campaign.failed)}/{len(todo)} {name} {error or f'{wall_s:.1f} s'}", file=sys.stderr)
+                over = campaign.done + len(campaign.failed)
+                print(f"{over}/{len(todo)} {name} {error or f'{wall_s:.1f} s'}", file=sys.stderr)
 
         runner.run(todo, outcome)
     return campaign
@@ -121,8 +122,8 @@ def fail_on(campaign: jobs.Campaign) -> None:
 def table(rows: list[dict[str, Any]]) -> Table:
     """One line per run, in the order of scenario, congestion control, seed."""
     t = Table(box=None, pad_edge=False)
-    heads = ("scenario", "cc", "seed", "goodput", "retrans", "timeouts", "queue mean", "queue max")
-    heads += ("drops", "lost", "delay mean", "delay p95", "Jain", "wall")
+    heads = ["scenario", "cc", "seed", "goodput", "retrans", "timeouts", "queue mean", "queue max"]
+    heads += ["drops", "lost", "delay mean", "delay p95", "Jain", "wall"]
     units = ("", "", "", "Mbit/s", "pkts", "", "pkts", "pkts", "queue", "link", "ms", "ms", "", "s")
     for head, unit in zip(heads, units, strict=True):
         t.add_column(f"{head}\n{unit}", justify="left" if head in ("scenario", "cc") else "right", no_wrap=True)

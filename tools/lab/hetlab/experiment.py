@@ -19,7 +19,7 @@ from hetlab.errors import LabError
 from hetlab.link import HetLink
 from hetlab.topo import HetNet, Network
 
-SEED_FILE = Path("/sys/module/kernel/parameters/lab_seed")
+SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 SETTLE_S = 3
 MODULE_OF = {
     "westwood_fr": "tcp_westwood_fr",

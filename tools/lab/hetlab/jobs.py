@@ -53,7 +53,7 @@ def parse_seeds(seed: list[int], seeds: int | None) -> list[int] | None:
 def make(scenarios: list[Scenario], variants: list[Variant], seeds: list[int] | None) -> list[dict[str, Any]]:
     """All runs of a command: scenarios x congestion controls x seeds."""
     scratch = uml.scratch("raw-")
-    jobs = []
+    jobs: list[dict[str, Any]] = []
     for scenario in scenarios:
         resolved = resolve(scenario)
         chosen = variants or [Variant(name) for name in scenario.model.compare] or [Variant("cubic")]

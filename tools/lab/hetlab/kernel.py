@@ -163,7 +163,8 @@ def _check_config(config: Path, fragments: list[Path]) -> None:
 
 
 def _compile(console: Console, args: list[str], log: Path) -> None:
-    columns = (TextColumn("building the kernel"), BarColumn(), TextColumn("{task.completed} steps"), TimeElapsedColumn())
+    label, count = TextColumn("building the kernel"), TextColumn("{task.completed} steps")
+    columns = (label, BarColumn(), count, TimeElapsedColumn())
     done = 0
     with (
         open(log, "a") as out,

@@ -138,7 +138,7 @@ def rate_qdiscs(d: Direction, dev: str) -> list[Qdisc]:
             Qdisc(
                 dev,
                 f"root handle 1: cake bandwidth {bit}bit overhead -{ETHERNET_HEADER} "
-                + _options({"flowmode": "besteffort"} | dict(d.aqm_options)),
+                + _options({"flowmode": "besteffort", **d.aqm_options}),
                 "cake",
                 {"bandwidth": bit // 8, "overhead": -ETHERNET_HEADER},
             )
@@ -172,10 +172,11 @@ def _aqm(d: Direction, dev: str) -> Qdisc:
     low, high = int(opts["min_pkts"]), int(opts["max_pkts"])
     limit = d.queue_pkts * size
     burst = max(math.ceil((2 * low + high) / 3), 1)
-    args = f"limit {limit} min {low * size} max {high * size} avpkt {size} burst {burst} probability {opts['probability']}"
+    args = f"limit {limit} min {low * size} max {high * size} avpkt {size} burst {burst}"
     return Qdisc(
         dev,
-        f"{parent} {args} bandwidth {d.rate_mbit}Mbit{' ecn' if int(opts['ecn']) else ''}",
+        f"{parent} {args} probability {opts['probability']} bandwidth {d.rate_mbit}Mbit"
+        + (" ecn" if int(opts["ecn"]) else ""),
         "red",
         {"limit": limit, "min": low * size, "max": high * size},
     )

@@ -185,7 +185,7 @@ def _number(how: Any, values: Array) -> float | None:
 
 
 def owd_series(raw: Raw, src: str, dst: str) -> tuple[Floats, Floats]:
-    """Departure time and one-way delay (s) of every data packet that arrived."""
+    """Departure time and one-way delay (s) of every data packet; NaN: it never arrived."""
     tx, rx = raw.captures.get(f"{src}-{dst}.tx"), raw.captures.get(f"{src}-{dst}.rx")
     if tx is None or rx is None:
         return np.empty(0), np.empty(0)
@@ -195,16 +195,19 @@ def owd_series(raw: Raw, src: str, dst: str) -> tuple[Floats, Floats]:
     tx_key, tx_first = np.unique(packet_key(tx), return_index=True)
     rx_key, rx_first = np.unique(packet_key(rx), return_index=True)
     _common, a, b = np.intersect1d(tx_key, rx_key, assume_unique=True, return_indices=True)
-    sent, came = tx["t_ns"][tx_first[a]], rx["t_ns"][rx_first[b]]
+    sent = tx["t_ns"][tx_first]
+    delay = np.full(len(sent), np.nan)
+    delay[a] = (rx["t_ns"][rx_first[b]] - sent[a]) * NS
     order = np.argsort(sent, kind="stable")
-    return sent[order] * NS, (came - sent)[order] * NS
+    return sent[order] * NS, delay[order]
 
 
 def packet_key(packets: Array) -> npt.NDArray[np.uint64]:
     """What tells one transmission from every other: port, sequence number, IP ID (IPv6: TSval)."""
     ident = np.where(packets["ipver"] == 4, packets["ipid"], packets["tsval"]).astype(np.uint64) & np.uint64(0xFFFF)
     seq = packets["seq"].astype(np.uint64) << np.uint64(32)
-    return seq | ident << np.uint64(16) | packets["dport"].astype(np.uint64)
+    key: npt.NDArray[np.uint64] = seq + (ident << np.uint64(16)) + packets["dport"].astype(np.uint64)
+    return key
 
 
 def owd_result(raw: Raw) -> dict[str, Any] | None:
@@ -213,7 +216,7 @@ def owd_result(raw: Raw) -> dict[str, Any] | None:
     for src, dst in raw.scenario["measure"]["owd"]:
         t, d = owd_series(raw, src, dst)
         inside = (t >= raw.scenario["measure"]["steady_from_s"]) & (t <= raw.scenario["duration_s"])
-        delays.append(d[inside] * 1e3)
+        delays.append(d[inside & ~np.isnan(d)] * 1e3)
     all_ms = np.concatenate(delays) if delays else np.empty(0)
     if not len(all_ms):
         return None

@@ -26,6 +26,9 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullFormatter
+
+from hetlab.errors import LabError
 
 Floats = npt.NDArray[np.float64]
 Series = tuple[Floats, Floats]
@@ -35,10 +38,12 @@ DPI = 110
 WIDE_IN = 10.0
 NARROW_IN = 5.6
 OVERLAID = 3
+FEW = 4
+STRETCHES = 330
 INK = "#333333"
 TIME = "time (s)"
 SCHEMES = Path(__file__).with_name("schemes.toml")
-RC: dict[str, Any] = {
+RC: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8.5,
     "axes.grid": True,
@@ -77,8 +82,9 @@ class Style:
         return (0, self.dash) if self.dash else "-"
 
 
-# Parameter variants of one congestion control: another dash, then another shade
+# Parameter variants of one congestion control: another dash and marker, then another shade
 DASHES: tuple[tuple[float, ...], ...] = ((3, 1.5), (1, 1.5), (7, 1.5, 1.5, 1.5), (9, 3))
+MARKERS = ("s", "^", "D", "v")
 SHADES = (0.0, -0.3, 0.35)
 VARIATIONS = len(DASHES) * len(SHADES)
 STRANGERS = ("#7f8c6a", "#8c6a7f", "#6a7f8c", "#8c826a", "#6a8c85", "#75708f")
@@ -126,7 +132,8 @@ def _vary(style: Style, params: str, number: int) -> Style:
     rgb = np.asarray(to_rgb(style.colour))
     rgb = rgb + (1 - rgb) * shade if shade > 0 else rgb * (1 + shade)
     name = f"{style.name} {params.replace(',', ', ')}"
-    return replace(style, name=name, colour=to_hex(tuple(rgb)), dash=DASHES[number % len(DASHES)])
+    turn = number % len(DASHES)
+    return replace(style, name=name, colour=to_hex(tuple(rgb)), dash=DASHES[turn], marker=MARKERS[turn])
 
 
 def _styled(make: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -173,12 +180,19 @@ class Flow:
 
 
 def binned_rate(t: Floats, octets: Floats, begin: float, end: float, bin_s: float) -> Series:
-    """Rate (Mbit/s) in intervals of ``bin_s``, from a count of bytes; times are the ends of the intervals."""
+    """Rate (Mbit/s) in intervals of ``bin_s``, from a count of bytes; times are the ends of the intervals.
+
+    The last interval may be shorter, by up to half, where the counting ended early.
+    """
     edges = begin + bin_s * np.arange(math.floor(max(end - begin, 0) / bin_s + 1e-9) + 1)
-    if len(edges) < 2 or not len(t):
+    if not len(t):
         return np.empty(0), np.empty(0)
+    edges = np.minimum(edges, max(t[-1], begin))
+    width = np.diff(edges)
     at = np.interp(edges, np.append(min(begin, t[0]), t), np.append(0.0, octets))
-    return edges[1:], np.diff(at) * 8 / bin_s / 1e6
+    whole = width >= bin_s / 2
+    rate = np.diff(at)[whole] * 8 / width[whole] / 1e6
+    return np.asarray(edges[1:][whole], dtype=np.float64), np.asarray(rate, dtype=np.float64)
 
 
 def envelope(t: Floats, y: Floats, columns: int) -> tuple[Floats, Floats, Floats, Floats]:
@@ -225,6 +239,7 @@ class _Axis:
 
     label: str
     zero: bool = True
+    log: bool = False
     marks: tuple[tuple[float, str], ...] = ()
 
 
@@ -244,38 +259,57 @@ def _title_lines(title: str, width: float) -> list[str]:
 
 
 def _layout(
-    rows: int, cols: int, *, width: float, panel: float, title: str, keys: Keys, left: float, gap: float
+    rows: int,
+    cols: int,
+    *,
+    title: str,
+    x_label: str = TIME,
+    keys: Keys,
+    width: float,
+    panel: float,
+    left: float,
+    right: float = 0.15,
+    gap: float = 0,
+    above: float = 0.08,
 ) -> tuple[Figure, list[Axes]]:
-    """Figure with room for title, axis labels and legend; all lengths in inches."""
+    """Figure with room for title, axis labels and legend.
+
+    All lengths in inches: width of the figure, height of a panel, left and right margin, gap
+    between the rows, room above a row.
+    """
     lines = _title_lines(title, width)
-    ncols, nrows = _legend_size(keys, width)
-    top, bottom = 0.4 + 0.19 * len(lines), 0.55 + 0.2 * nrows
+    texts = [textwrap.shorten(text, int(width * 12), placeholder=" …") for text in keys]
+    ncols, nrows = _legend_size(texts, width)
+    top, bottom = 0.2 + 0.19 * len(lines) + above, 0.52 + 0.2 * nrows
     height = top + bottom + rows * panel + (rows - 1) * gap
     figure = Figure(figsize=(width, height), dpi=DPI)
     grid = figure.subplots(rows, cols, sharex=True, sharey=cols > 1, squeeze=False)
     figure.subplots_adjust(
         left=left / width,
-        right=1 - 0.15 / width,
+        right=1 - right / width,
         top=1 - top / height,
         bottom=bottom / height,
         hspace=gap / panel,
-        wspace=0.06,
+        wspace=0.09,
     )
     figure.suptitle("\n".join(lines), x=0.1 / width, y=1 - 0.08 / height, ha="left", va="top", fontsize=10.5)
     if keys:
         where = (0.5, 0.03 / height)
         figure.legend(
-            list(keys.values()), list(keys), loc="lower center", bbox_to_anchor=where, ncols=ncols, borderaxespad=0
+            list(keys.values()), texts, loc="lower center", bbox_to_anchor=where, ncols=ncols, borderaxespad=0
         )
+    middle = (left + width - right) / 2 / width
+    figure.supxlabel(x_label, x=middle, y=(0.1 + 0.2 * nrows) / height, va="bottom", fontsize=9)
     return figure, list(grid.flat)
 
 
 def _keys(panels: Sequence[_Panel], axis: _Axis) -> Keys:
     """Legend entries: one for each role, in the order of appearance."""
     keys: Keys = {}
-    for line in (line for panel in panels for line in panel.lines):
+    lines = [line for panel in panels for line in panel.lines]
+    for line in sorted(lines, key=lambda line: line.kind == "step"):
         keys.setdefault(line.role, Line2D([], [], color=line.key or line.colour, ls=line.dash, lw=line.width + 0.3))
-    if any(_crowded(line, len(panels)) for panel in panels for line in panel.lines):
+    if any(_crowded(line) for line in lines):
         keys["shaded: smallest to largest"] = Patch(color="#c9c9c9")
     for _value, text in axis.marks:
         keys[text] = Line2D([], [], color=INK, ls=(0, (1, 2)), lw=1)
@@ -283,7 +317,7 @@ def _keys(panels: Sequence[_Panel], axis: _Axis) -> Keys:
 
 
 def _cols(panels: int) -> int:
-    return 1 if panels == 1 else 2 if panels <= 4 else 3
+    return 1 if panels <= 3 else 2 if panels == 4 else 3
 
 
 def _columns(panels: int) -> int:
@@ -291,8 +325,9 @@ def _columns(panels: int) -> int:
     return int((WIDE_IN - 0.9) * DPI / _cols(panels))
 
 
-def _crowded(line: _Line, panels: int) -> bool:
-    return line.kind == "step" and len(line.t) > 2 * _columns(panels)
+def _crowded(line: _Line) -> bool:
+    """Too many steps to tell one from the next."""
+    return line.kind == "step" and len(line.t) > 1.5 * STRETCHES
 
 
 def _draw(ax: Axes, line: _Line, panels: int) -> None:
@@ -304,10 +339,10 @@ def _draw(ax: Axes, line: _Line, panels: int) -> None:
     if line.kind == "bins":
         first = t[0] - (t[1] - t[0]) if len(t) > 1 else 0.0
         ax.plot(np.append(first, t), np.append(y[0], y), drawstyle="steps-pre", **how)
-    elif _crowded(line, panels):
-        at, low, mean, high = envelope(t, y, columns // 2)
-        ax.fill_between(at, low, high, color=line.colour, alpha=0.25, lw=0, step="post")
-        ax.plot(at, mean, drawstyle="steps-post", **how)
+    elif _crowded(line):
+        at, low, mean, high = envelope(t, y, STRETCHES)
+        ax.fill_between(at, low, high, color=line.colour, alpha=0.25, lw=0)
+        ax.plot(at, mean, **how)
     elif len(t) > 4 * columns:
         at, low, _mean, high = envelope(t, y, columns)
         ax.plot(np.repeat(at, 2), np.column_stack((low, high)).ravel(), **how)
@@ -320,9 +355,11 @@ def _limits(lines: list[_Line], axis: _Axis) -> tuple[float, float]:
     values = np.concatenate([line.y for line in lines if line.scales] or [np.empty(0)])
     values = values[np.isfinite(values)]
     if not len(values):
-        return 0.0, 1.0
+        return (1.0, 10.0) if axis.log else (0.0, 1.0)
     low, high = float(values.min()), float(values.max())
     high = max([high, *(value for value, _text in axis.marks)])
+    if axis.log:
+        return max(low, 1.0) / 1.3, max(high, 2.0) * 1.3
     low = 0.0 if axis.zero or low < high / 3 else low - 0.08 * (high - low)
     return low, (high + 0.06 * (high - low)) or 1.0
 
@@ -334,29 +371,28 @@ def _time_figure(title: str, panels: list[_Panel], axis: _Axis) -> Figure:
     axis = replace(axis, marks=tuple(mark for mark in axis.marks if mark[0] <= 1.6 * peak))
     cols = _cols(len(panels))
     rows = math.ceil(len(panels) / cols)
+    keys = _keys(panels, axis)
+    height = 2.6 if len(panels) == 1 else {1: 1.5, 2: 1.7, 3: 1.35}[cols]
+    names = [textwrap.wrap(panel.title, 125 // cols, max_lines=3, placeholder=" …") for panel in panels]
+    above = 0.08 + 0.15 * max(len(lines) for lines in names)
     figure, axes = _layout(
-        rows,
-        cols,
-        width=WIDE_IN,
-        panel=2.6 if cols == 1 else 1.7 if cols == 2 else 1.35,
-        title=title,
-        keys=_keys(panels, axis),
-        left=0.75,
-        gap=0.32,
+        rows, cols, title=title, keys=keys, width=WIDE_IN, panel=height, left=0.75, gap=0.1 + above, above=above
     )
     last = max((float(line.t[-1]) for line in every if len(line.t)), default=1.0)
-    for ax, panel in zip(axes, panels, strict=False):
+    for ax, panel, name in zip(axes, panels, names, strict=False):
         for line in panel.lines:
             _draw(ax, line, len(panels))
         for value, _text in axis.marks:
             ax.axhline(value, color=INK, ls=(0, (1, 2)), lw=0.9)
-        ax.set_title(panel.title, loc="left", pad=3, fontsize=9, fontweight="bold" if panel.bold else "normal")
-    axes[0].set_xlim(0, last)
+        ax.set_title("\n".join(name), loc="left", pad=3, fontsize=9, fontweight="bold" if panel.bold else "normal")
+    axes[0].set_xlim(0, last or 1)
     for ax in axes:
+        if axis.log:
+            ax.set_yscale("log")
+            ax.yaxis.set_major_formatter(lambda value, _at: f"{value:g}")
+            ax.yaxis.set_minor_formatter(NullFormatter())
         ax.set_ylim(*_limits(every, axis))
     _close_gaps(axes, len(panels), cols)
-    below = 0.1 + 0.2 * _legend_size(_keys(panels, axis), WIDE_IN)[1]
-    figure.supxlabel(TIME, y=below / figure.get_figheight(), va="bottom", fontsize=9)
     figure.supylabel(axis.label, x=0.1 / WIDE_IN, fontsize=9)
     return figure
 
@@ -373,18 +409,17 @@ def _close_gaps(axes: list[Axes], used: int, cols: int) -> None:
 def _flow_lines(flows: Sequence[Flow], style: Style, what: str, pick: Callable[[Flow], Series]) -> list[_Line]:
     """The lines of a panel: flows under test in the colour of the panel, others in their own."""
     tested = [flow for flow in flows if flow.cc is None]
+    others = [flow for flow in flows if flow.cc is not None]
     lines = []
+    for flow in others:
+        look = styles([flow.cc or ""])[flow.cc or ""]
+        name = flow.name if len(others) <= FEW else "other flows"
+        lines.append(_Line(*pick(flow), f"{name} ({look.name})", look.colour, look.line, 0.9))
     for i, flow in enumerate(tested):
-        several = 1 < len(tested) <= 1 + len(DASHES)
-        role = what if len(flows) == 1 else flow.name if several or len(tested) == 1 else "flows under test"
-        dash: Any = (0, DASHES[i - 1]) if several and i else "-"
-        t, y = pick(flow)
-        lines.append(_Line(t, y, role, style.colour, dash, 1.1 if len(tested) < 5 else 0.8, key=INK))
-    for flow in flows:
-        if flow.cc is not None:
-            other = styles([flow.cc])[flow.cc]
-            t, y = pick(flow)
-            lines.append(_Line(t, y, f"{flow.name} ({other.name})", other.colour, other.line, 0.9))
+        named = len(tested) <= FEW
+        role = what if len(flows) == 1 else f"{flow.name if named else 'flows'} (under test)"
+        dash: Any = (0, DASHES[i - 1]) if named and i else "-"
+        lines.append(_Line(*pick(flow), role, style.colour, dash, 1.1 if named else 0.8, key=INK))
     return lines
 
 
@@ -425,16 +460,23 @@ def cwnd(scenario: str, runs: Mapping[str, Sequence[Flow]]) -> Figure:
             if flow.cc is None and len(runs[label]) == 1 and np.isfinite(flow.ssthresh).any():
                 thin = _Line(flow.t, flow.ssthresh, "ssthresh", look.colour, ":", 0.9, key=INK, scales=False)
                 panel.lines.append(thin)
-    return _time_figure(_heading(scenario, "congestion window"), panels, _Axis("congestion window (packets)"))
+    axis = _Axis("congestion window (packets)")
+    if _far_apart([flow.cwnd for flows in runs.values() for flow in flows]):
+        axis = _Axis("congestion window (packets, log scale)", log=True)
+    return _time_figure(_heading(scenario, "congestion window"), panels, axis)
+
+
+def _far_apart(windows: Iterable[Floats]) -> bool:
+    """Whether a linear axis that has the largest would flatten the smallest."""
+    medians = [float(np.nanmedian(w)) for w in windows if np.isfinite(w).any()]
+    return len(medians) > 1 and max(medians) > 12 * max(min(medians), 1)
 
 
 @_styled
 def srtt(scenario: str, runs: Mapping[str, Sequence[Flow]]) -> Figure:
     """Smoothed round trip time (ms) over time."""
     panels = _flow_panels(runs, "smoothed RTT", lambda flow: (flow.t, flow.srtt_ms))
-    return _time_figure(
-        _heading(scenario, "smoothed round trip time"), panels, _Axis("smoothed RTT (ms)", zero=False)
-    )
+    return _time_figure(_heading(scenario, "smoothed round trip time"), panels, _Axis("smoothed RTT (ms)", zero=False))
 
 
 @_styled
@@ -448,22 +490,10 @@ def goodput(scenario: str, runs: Mapping[str, Sequence[Flow]], link_mbit: float 
 @_styled
 def queue(scenario: str, runs: Mapping[str, Series], limit_pkts: float | None = None) -> Figure:
     """Length of the bottleneck queue (packets) over time, its limit for reference."""
-    looks = styles(runs)
-    together = 1 < len(runs) <= OVERLAID
-    lines = {
-        label: _Line(
-            *runs[label],
-            look.name if together else "queue",
-            look.colour,
-            look.line if together else "-",
-            kind="step",
-            key="" if together else INK,
-        )
-        for label, look in looks.items()
-    }
-    panels = [_Panel(look.name, [lines[label]], look.ours) for label, look in looks.items()]
-    if together:
-        panels = [_Panel("", list(lines.values()))]
+    panels = [
+        _Panel(look.name, [_Line(*runs[label], "queue", look.colour, kind="step", key=INK)], look.ours)
+        for label, look in styles(runs).items()
+    ]
     marks = ((limit_pkts, "limit of the queue"),) if limit_pkts else ()
     return _time_figure(_heading(scenario, "bottleneck queue"), panels, _Axis("queue (packets)", marks=marks))
 
@@ -471,37 +501,152 @@ def queue(scenario: str, runs: Mapping[str, Series], limit_pkts: float | None = 
 @_styled
 def delay_cdf(scenario: str, delays_ms: Mapping[str, Floats]) -> Figure:
     """Distribution of the one-way delay (ms) of the packets of each run."""
-    looks = {label: look for label, look in styles(delays_ms).items() if len(delays_ms[label])}
-    keys: Keys = {}
-    curves = []
     share = np.unique(np.concatenate((np.linspace(0, 1, 201), np.linspace(0.98, 1, 41))))
-    for i, (label, look) in enumerate(looks.items()):
-        every = (i * 17 % 40, 40)
-        line = Line2D([], [], color=look.colour, ls=look.line, lw=1.4, marker=look.marker, ms=4, markevery=every)
-        keys[look.name] = line
-        curves.append((np.quantile(delays_ms[label], share), line))
+    curves: dict[str, tuple[Floats, dict[str, Any]]] = {}
+    for i, (label, look) in enumerate(styles(delays_ms).items()):
+        how = {"color": look.colour, "ls": look.line, "lw": 1.4, "marker": look.marker, "ms": 4}
+        if len(delays_ms[label]):
+            curves[look.name] = np.quantile(delays_ms[label], share), how | {"markevery": (i * 17 % 40, 40)}
+    keys: Keys = {name: Line2D([], [], **how) for name, (_x, how) in curves.items()}
+    title = _heading(scenario, "one-way delay of the packets")
     figure, (ax,) = _layout(
-        1,
-        1,
-        width=NARROW_IN,
-        panel=2.7,
-        title=_heading(scenario, "one-way delay of the packets"),
-        keys=keys,
-        left=0.65,
-        gap=0,
+        1, 1, title=title, x_label="one-way delay (ms)", keys=keys, width=NARROW_IN, panel=2.7, left=0.65
     )
-    for x, line in curves:
-        ax.plot(
-            x,
-            share,
-            color=line.get_color(),
-            ls=line.get_linestyle() if not looks else line._unscaled_dash_pattern,  # type: ignore[attr-defined]
-            lw=1.4,
-            marker=line.get_marker(),
-            ms=4,
-            markevery=line.get_markevery(),
-        )
+    for x, how in curves.values():
+        ax.plot(x, share, **how)
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel("one-way delay (ms)")
     ax.set_ylabel("share of packets (0 to 1)")
+    return figure
+
+
+Bars = Mapping[str, Sequence[float]]
+BAR_IN = (0.27, 0.2)
+
+
+@_styled
+def goodput_bars(scenario: str, mbit: Bars, link_mbit: float | None = None) -> Figure:
+    """Goodput (Mbit/s), one value for each seed; the link rate for reference."""
+    marks = ((link_mbit, "link rate"),) if link_mbit else ()
+    return _bars(_heading(scenario, "goodput"), "goodput (Mbit/s)", {_mean_of(mbit): mbit}, marks)
+
+
+@_styled
+def retransmission_bars(scenario: str, packets: Bars) -> Figure:
+    """Retransmitted packets, one value for each seed."""
+    return _bars(_heading(scenario, "retransmissions"), "retransmissions (packets)", {_mean_of(packets): packets})
+
+
+@_styled
+def delay_bars(scenario: str, p50_ms: Bars, p95_ms: Bars) -> Figure:
+    """Median and 95th percentile of the one-way delay (ms), one value for each seed."""
+    groups = {"median": p50_ms, "95th percentile": p95_ms}
+    return _bars(_heading(scenario, "one-way delay"), "one-way delay (ms)", groups)
+
+
+def _mean_of(bars: Bars) -> str:
+    return "mean of the seeds" if any(len(values) > 1 for values in bars.values()) else "one seed"
+
+
+def _bars(title: str, axis: str, groups: Mapping[str, Bars], marks: tuple[tuple[float, str], ...] = ()) -> Figure:
+    """Horizontal bars of the means, whiskers from the smallest to the largest value."""
+    looks = styles(label for bars in groups.values() for label in bars)
+    alphas = (1.0, 0.5)
+    keys: Keys = {name: Patch(color=INK, alpha=alphas[i], lw=0) for i, name in enumerate(groups)}
+    if any(len(set(values)) > 1 for bars in groups.values() for values in bars.values()):
+        keys["smallest to largest"] = Line2D([], [], color=INK, lw=0.9, marker="|", ms=6)
+    keys |= {text: Line2D([], [], color=INK, ls=(0, (1, 2)), lw=1.2) for _value, text in marks}
+    names = [textwrap.wrap(look.name, 28) for look in looks.values()]
+    longest = max((len(line) for lines in names for line in lines), default=0)
+    row = max([BAR_IN[len(groups) - 1] * len(groups), *(0.15 * len(lines) for lines in names)]) + 0.06
+    height = max(row * len(looks), 0.6)
+    left = 0.3 + 0.075 * longest
+    figure, (ax,) = _layout(
+        1, 1, title=title, x_label=axis, keys=keys, width=NARROW_IN, panel=height, left=left, right=0.6
+    )
+    every = [v for bars in groups.values() for values in bars.values() for v in values]
+    right = 1.05 * max([*every, *(value for value, _text in marks)], default=0) or 1.0
+    for i, bars in enumerate(groups.values()):
+        for number, (label, look) in enumerate(looks.items()):
+            at = number + (i - (len(groups) - 1) / 2) * 0.8 / len(groups)
+            how = {"height": 0.74 / len(groups), "color": look.colour, "alpha": alphas[i], "lw": 0}
+            _bar(ax, at, bars.get(label, ()), how)
+    for value, _text in marks:
+        ax.axvline(value, color=INK, ls=(0, (1, 2)), lw=1.2)
+    ax.set_xlim(0, right)
+    ax.set_ylim(len(looks) - 0.45, -0.55)
+    ax.set_yticks(range(len(looks)), ["\n".join(lines) for lines in names])
+    ax.tick_params(axis="y", length=0)
+    ax.grid(visible=False, axis="y")
+    return figure
+
+
+def _bar(ax: Axes, at: float, values: Sequence[float], how: dict[str, Any]) -> None:
+    """A bar, its whisker and, right of the plot, its number."""
+    text = "no data"
+    if values:
+        mean, low, high = float(np.mean(values)), min(values), max(values)
+        text = _short(mean)
+        ax.barh(at, mean, **how)
+        if high > low:
+            ax.plot([low, high], [at, at], color=INK, lw=0.9, marker="|", ms=5)
+    where: Any = ("axes fraction", "data")
+    ax.annotate(text, (1, at), (4, 0), xycoords=where, textcoords="offset points", va="center", fontsize=7.5)
+
+
+def _short(value: float) -> str:
+    """Three or so digits."""
+    return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+@_styled
+def script_figure(
+    title: str, runs: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]], path: Path
+) -> Figure:
+    """Queue, congestion window and goodput of a few runs, one above the other; written to a file.
+
+    ``runs`` maps a label (``cc`` or ``cc:param=value``) to its series of times (s)
+    and values: "queue" and "cwnd" in packets, "goodput" in Mbit/s with the ends
+    of its intervals. A key that no run has leaves its panel out.
+    """
+    looks = styles(runs)
+    axes_of: dict[str, tuple[str, Literal["line", "step", "bins"]]] = {
+        "queue": ("queue (packets)", "step"),
+        "cwnd": ("cwnd (packets)", "line"),
+        "goodput": ("goodput (Mbit/s)", "bins"),
+    }
+    panels: list[tuple[str, _Panel]] = []
+    for key, (label, kind) in axes_of.items():
+        lines = [
+            _Line(*_arrays(runs[run][key]), look.name, look.colour, "-" if kind == "step" else look.line, kind=kind)
+            for run, look in looks.items()
+            if key in runs[run]
+        ]
+        if lines:
+            panels.append((label, _Panel("", lines)))
+    if not panels:
+        raise LabError(f"{title}: no series to plot")
+    figure = _stacked(title, panels)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save(figure, path)
+    return figure
+
+
+def _arrays(series: tuple[Sequence[float], Sequence[float]]) -> Series:
+    t, y = series
+    return np.asarray(t, dtype=np.float64), np.asarray(y, dtype=np.float64)
+
+
+def _stacked(title: str, panels: list[tuple[str, _Panel]]) -> Figure:
+    """Panels of different quantities below each other, all runs in each."""
+    keys = _keys([panel for _label, panel in panels], _Axis(""))
+    figure, axes = _layout(len(panels), 1, width=WIDE_IN, panel=1.7, title=title, keys=keys, left=0.75, gap=0.12)
+    last = 0.0
+    for ax, (label, panel) in zip(axes, panels, strict=True):
+        for line in panel.lines:
+            _draw(ax, line, 1)
+            last = max(last, float(line.t[-1])) if len(line.t) else last
+        ax.set_ylim(*_limits(panel.lines, _Axis(label)))
+        ax.set_ylabel(label)
+    axes[-1].set_xlim(0, last or 1)
+    figure.align_ylabels(axes)
     return figure

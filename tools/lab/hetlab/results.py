@@ -4,7 +4,7 @@
     OUT/SCENARIO/CC/seed-N/result.json    numbers and where they come from
                            flows.parquet  tcp_info of every flow over time
                            queue.parquet  queue lengths over time
-                           owd.parquet    one-way delay of every packet
+                           owd-SRC-DST.parquet  one-way delay of every data packet, NaN: lost
                            run.json       wall-clock time, not reproducible
 
 Everything but run.json depends on scenario, seed, kernel and modules alone.

@@ -315,8 +315,8 @@ def resolve(scenario: Scenario) -> dict[str, Any]:
     bottleneck = m.measure.bottleneck or _narrowest(m)
     queues = list(dict.fromkeys([bottleneck, *m.measure.queues])) if bottleneck else m.measure.queues
     tested = {(f["src"], f["dst"]): None for f in flows if f["proto"] == "tcp" and not f["cc"]}
-    if not tested:
-        tested = {(f["src"], f["dst"]): None for f in flows if f["proto"] == "tcp"}
+    for wanted in ("tcp", "udp"):
+        tested = tested or {(f["src"], f["dst"]): None for f in flows if f["proto"] == wanted}
     return {
         "name": scenario.name,
         "title": m.title,

@@ -11,6 +11,7 @@ Works on a real machine as root and inside the virtual-time kernel alike.
 """
 
 import argparse
+import itertools
 import os
 import sys
 import tempfile
@@ -179,7 +180,7 @@ def _series(raw: Any) -> dict[str, tuple[list[float], list[float]]]:
     t, length = metrics.queue_series(raw, raw.scenario["measure"]["bottleneck"])
     edges = [i * GOODPUT_BIN_S for i in range(int(raw.scenario["duration_s"] / GOODPUT_BIN_S) + 1)]
     octets = [metrics.received_at(raw, 0, e) for e in edges]
-    rate = [(b - a) * 8 / GOODPUT_BIN_S / 1e6 for a, b in zip(octets, octets[1:], strict=False)]
+    rate = [(b - a) * 8 / GOODPUT_BIN_S / 1e6 for a, b in itertools.pairwise(octets)]
     return {
         "cwnd": ([r["t"] for r in samples], [float(r["cwnd"]) for r in samples]),
         "queue": (t.tolist(), length.tolist()),

@@ -75,6 +75,7 @@ def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int
     exports = "\n".join(f"export {k}={shlex.quote(v)}" for k, v in env.items())
     job.write_text(f"{exports}\n{script}\n")
     args = [
+        *([] if cpu is None else ["taskset", "-c", str(cpu)]),
         str(executable),
         f"mem={MEMORY}",
         "root=none",
@@ -84,7 +85,7 @@ def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int
         f"init={GUEST_INIT}",
         "time-travel=inf-cpu",
         f"time-travel-start={EPOCH_NS}",
-        f"lab_seed={BOOT_SEED}",
+        f"random.lab_seed={BOOT_SEED}",
         f"uml_dir={directory}/uml/",
         "con=null",
         "con0=null,fd:1",
@@ -94,7 +95,7 @@ def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int
         f"HETLAB_JOB={job}",
         f"HETLAB_MODULES={modules}",
     ]
-    for arg in args[6:]:
+    for arg in args:
         if " " in arg:
             raise LabError(f"{arg}: a path with a space cannot be given to the kernel")
     log = directory / "console.log"
@@ -106,7 +107,6 @@ def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int
             stderr=subprocess.STDOUT,
             start_new_session=True,
             env={"PATH": SYSTEM_PATH, "TMPDIR": "/dev/shm"},
-            preexec_fn=None if cpu is None else lambda: os.sched_setaffinity(0, {cpu}),
         )
     return Machine(proc, job, log, time.monotonic())
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Estimators in user space, modules against Debian's kernels, linters, kernel build."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hetlab.paths import TOP
+
+
+def run(*args: str | Path, timeout: float = 1800, **env: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [str(a) for a in args],
+        capture_output=True,
+        text=True,
+        cwd=TOP,
+        timeout=timeout,
+        check=False,
+        env=os.environ | env,
+    )
+
+
+def test_estimators() -> None:
+    done = run("make", "-C", "tests/user", "run_tests")
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert " 0 failed" in done.stdout
+
+
+@pytest.mark.parametrize("series", ["6.1", "6.12", "7.2"])
+def test_modules_build_without_warnings(series: str) -> None:
+    done = run("tools/ci/build_matrix.sh", series)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("tool", ["checkpatch.sh", "sparse.sh", "fnlen.py"])
+def test_kernel_style(tool: str) -> None:
+    done = run(TOP / "tools" / "ci" / tool)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+def test_python_and_shell_style() -> None:
+    done = run("tools/ci/lint.sh")
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+def test_make_in_a_copy_without_the_lab(tmp_path: Path) -> None:
+    """What a user of the modules does: make KDIR=..., no Python, no lab."""
+    kdir = sorted(Path("/usr/src").glob("linux-headers-6.12*-amd64"))[-1]
+    for name in ("Makefile", "Kbuild"):
+        shutil.copy(TOP / name, tmp_path)
+    for source in TOP.glob("tcp_*.c"):
+        shutil.copy(source, tmp_path)
+    shutil.copytree(TOP / "include", tmp_path / "include")
+    done = run("make", "-C", tmp_path, f"KDIR={kdir}", MAKEFLAGS="")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(p.stem for p in tmp_path.glob("*.ko")) == ["tcp_hybla_ext", "tcp_santacruz", "tcp_westwood_fr"]
+    missing = run("make", "-C", tmp_path, "KDIR=/nonexistent", MAKEFLAGS="")
+    assert missing.returncode != 0
+    assert "KDIR=" in missing.stderr
+
+
+def test_kernel_is_not_built_twice() -> None:
+    done = run("tools/hetlab", "kernel")
+    assert done.returncode == 0, done.stderr
+    assert "building" not in done.stdout + done.stderr

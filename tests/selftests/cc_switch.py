@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Change the congestion control of a running connection, again and again.
+
+Over a lossy path, both address families: the window stays sane, data keeps
+flowing, a change to one of ours does not shrink the window.
+"""
+
+import itertools
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+OURS = ["santacruz", "westwood_fr", "westwood_gfr", "hybla_ext"]
+THEIRS = ["reno", "cubic", "bbr", "vegas"]
+CWND_OFFSET = 80  # tcpi_snd_cwnd in struct tcp_info
+ROUNDS = 60
+results: list[bool] = []
+
+
+def ok(good: bool, name: str) -> None:
+    """One TAP line."""
+    results.append(good)
+    print(f"{'ok' if good else 'not ok'} {len(results)} - {name}", flush=True)
+
+
+def cwnd(sock: socket.socket) -> int:
+    """Congestion window, segments."""
+    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+    return struct.unpack_from("I", info, CWND_OFFSET)[0]
+
+
+def drain(server: socket.socket, seen: list[int]) -> None:
+    """Receive until the sender is done."""
+    conn, _ = server.accept()
+    while data := conn.recv(1 << 20):
+        seen[0] += len(data)
+
+
+def feed(sock: socket.socket, stop: threading.Event) -> None:
+    """Send until told to stop."""
+    block = bytes(1 << 16)
+    while not stop.is_set():
+        sock.sendall(block)
+
+
+def change_around(family: int, address: str) -> None:
+    """One connection through many changes."""
+    seen = [0]
+    server = socket.socket(family)
+    server.bind((address, 0))
+    server.listen()
+    reader = threading.Thread(target=drain, args=(server, seen), daemon=True)
+    reader.start()
+    sock = socket.socket(family)
+    sock.connect(server.getsockname()[:2])
+    stop = threading.Event()
+    writer = threading.Thread(target=feed, args=(sock, stop), daemon=True)
+    writer.start()
+    order = [cc for pair in itertools.product(OURS, THEIRS + OURS) for cc in pair]
+    bad, shrunk = [], []
+    for cc in itertools.islice(itertools.cycle(order), ROUNDS):
+        before = cwnd(sock)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
+        after = cwnd(sock)
+        if cc in OURS and after < before:
+            shrunk.append((cc, before, after))
+        time.sleep(0.3)
+        if not 1 <= cwnd(sock) < 100_000:
+            bad.append((cc, cwnd(sock)))
+    total = seen[0]
+    stop.set()
+    sock.close()
+    ok(not bad, f"{address}: the window stays sane over {ROUNDS} changes {bad or ''}")
+    ok(not shrunk, f"{address}: a change to ours keeps the window {shrunk[:3] or ''}")
+    ok(total > 1_000_000, f"{address}: data flows ({total} bytes)")
+
+
+def main() -> None:
+    """A lossy loopback path, then both families."""
+    subprocess.run("tc qdisc replace dev lo root netem delay 10ms loss 0.5% limit 2000", shell=True, check=True)
+    change_around(socket.AF_INET, "127.0.0.1")
+    change_around(socket.AF_INET6, "::1")
+    log = subprocess.run(["dmesg"], capture_output=True, text=True, check=True).stdout
+    ok(not any(w in log for w in ("WARNING", "BUG", "UBSAN", "Oops", "divide error")), "nothing in the kernel log")
+    print(f"1..{len(results)}")
+    sys.exit(not all(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Load, list, select in three ways, refuse unloading while in use, unload, load again.
+set -u
+. "$(dirname "$0")/lib.sh"
+DIR=${HETLAB_MODULES:?runs inside hetlab exec}
+KEY=net.ipv4.tcp_congestion_control
+
+available()
+{
+	grep -qw "$1" /proc/sys/net/ipv4/tcp_available_congestion_control
+}
+
+for cc in "${CCS[@]}"; do
+	check "$cc is available" available "$cc"
+done
+
+setup_ns delay 5ms
+for cc in "${CCS[@]}"; do
+	check "$cc as the default of a namespace" ip netns exec "$NS_S" sysctl -qw "$KEY=$cc"
+	check "$cc by route" ip -n "$NS_S" route replace 192.0.2.0/24 dev s0 congctl "$cc"
+	for addr in 192.0.2.2 2001:db8::2; do
+		sent=$(transfer "$cc" 1 "$addr" | field bytes_acked)
+		check "$cc carries data to $addr" [ "${sent:-0}" -gt 100000 ]
+	done
+done
+
+ip netns exec "$NS_S" sysctl -qw "$KEY=santacruz"
+refuse "rmmod while a namespace uses it" rmmod tcp_santacruz
+ip netns exec "$NS_S" sysctl -qw "$KEY=cubic"
+ip netns exec "$NS_D" sysctl -qw "$KEY=cubic"
+transfer hybla_ext 3 >/dev/null &
+sleep 1
+refuse "rmmod while a socket uses it" rmmod tcp_hybla_ext
+wait
+cleanup_ns
+sleep 90
+
+for module in "${MODULES[@]}"; do
+	check "rmmod $module" rmmod "$module"
+done
+for cc in "${CCS[@]}"; do
+	refuse "$cc is gone" available "$cc"
+done
+for module in "${MODULES[@]}"; do
+	check "insmod $module again" insmod "$DIR/$module.ko"
+done
+refuse "a second insmod" insmod "$DIR/tcp_santacruz.ko"
+for cc in "${CCS[@]}"; do
+	check "$cc is back" available "$cc"
+done
+check "nothing in the kernel log" clean_log
+finish

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The module selftests (TAP) inside the virtual-time kernel."""
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from hetlab.paths import TOP
+
+pytestmark = pytest.mark.virtual
+SELFTESTS = TOP / "tests" / "selftests"
+NAMES = sorted(p.name for p in SELFTESTS.iterdir() if p.stat().st_mode & 0o100)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_selftest(hetlab: Callable[..., "subprocess.CompletedProcess[str]"], name: str) -> None:
+    done = hetlab("exec", "--", SELFTESTS / name)
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("not ok", "#"))]
+    assert done.returncode == 0 and not failed, "\n".join(failed) + done.stderr
+    count = sum(line.startswith("ok ") for line in done.stdout.splitlines())
+    assert f"1..{count}" in done.stdout.splitlines()
+    assert count >= 5
