@@ -2,9 +2,12 @@
 /*
  * Capturing packets in network namespaces.
  */
+#include <errno.h>
+#include <linux/filter.h>
 #include <pcap/pcap.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "args.h"
 #include "capture.h"
@@ -13,8 +16,8 @@
 #include "packet.h"
 #include "probe_args.h"
 
-#define RING_BYTES	(8 << 20)
 #define MAX_FILTER	64
+#define RING_BYTES	(8 << 20)
 #define MAX_FILE_NAME	(MAX_LABEL + 8)
 
 struct capture {
@@ -105,22 +108,52 @@ static void activate(struct capture *capture)
 		      capture->link);
 }
 
-/* The direction is in the filter, too, which spares the ring the other one. */
+static void compile(struct capture *capture, const char *direction,
+		    struct bpf_program *program)
+{
+	char filter[MAX_FILTER];
+
+	snprintf(filter, sizeof(filter), "(tcp or udp)%s", direction);
+	if (pcap_compile(capture->pcap, program, filter, 1,
+			 PCAP_NETMASK_UNKNOWN))
+		fail(capture, "cannot compile the filter");
+}
+
+/*
+ * Have the kernel sort out the other direction, which spares the ring as much.
+ * It is not for pcap_setfilter(), which runs the filter itself on the first
+ * block: outside the kernel a filter with a direction matches nothing.
+ */
+static void set_kernel_filter(struct capture *capture)
+{
+	struct bpf_program program;
+	struct sock_fprog kernel;
+
+	compile(capture, capture->direction == PCAP_D_IN ? " and inbound" :
+							   " and outbound",
+		&program);
+	kernel.len = program.bf_len;
+	kernel.filter = (struct sock_filter *)program.bf_insns;
+	if (setsockopt(pcap_get_selectable_fd(capture->pcap), SOL_SOCKET,
+		       SO_ATTACH_FILTER, &kernel, sizeof(kernel)))
+		fatal("%s: %s: cannot set the filter: %s",
+		      capture->target.label, capture->target.ifname,
+		      strerror(errno));
+	pcap_freecode(&program);
+}
+
 static void set_filter(struct capture *capture)
 {
 	char error[PCAP_ERRBUF_SIZE];
 	struct bpf_program program;
-	char filter[MAX_FILTER];
 
-	snprintf(filter, sizeof(filter), "(tcp or udp) and %s",
-		 capture->direction == PCAP_D_IN ? "inbound" : "outbound");
-	if (pcap_compile(capture->pcap, &program, filter, 1,
-			 PCAP_NETMASK_UNKNOWN) ||
-	    pcap_setfilter(capture->pcap, &program))
+	compile(capture, "", &program);
+	if (pcap_setfilter(capture->pcap, &program))
 		fail(capture, "cannot set the filter");
 	pcap_freecode(&program);
 	if (pcap_setdirection(capture->pcap, capture->direction))
 		fail(capture, "cannot set the direction");
+	set_kernel_filter(capture);
 	if (pcap_setnonblock(capture->pcap, 1, error))
 		fatal("%s: %s", capture->target.label, error);
 }

@@ -21,6 +21,9 @@ from hetlab.topo import HetNet, Network
 
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 SETTLE_S = 3
+# Processes that wake at one instant run in an order that depends on their past, and in
+# the virtual-time kernel each look at the clock costs 256 ns: keep their instants apart
+STAGGER_S = 20e-6
 MODULE_OF = {
     "westwood_fr": "tcp_westwood_fr",
     "westwood_gfr": "tcp_westwood_fr",
@@ -93,8 +96,10 @@ def set_seed(seed: int) -> bool:
     return True
 
 
-def build_net(sc: dict[str, Any]) -> HetNet:
+def build_net(sc: dict[str, Any], seed: int) -> HetNet:
     """Network of a resolved scenario, with the sysctls of every node."""
+    HetLink.made = 0
+    HetLink.reseed = (lambda end: f"echo {(seed << 16) + end} > {SEED_FILE}") if SEED_FILE.exists() else None
     topo = Network(hosts=sc["hosts"], routers=sc["routers"], links=sc["links"])
     net = HetNet(topo, route=sc["route"])
     lines = [f"echo '{v}' > /proc/sys/{k.replace('.', '/')}" for k, v in sc["sysctl"].items()]
@@ -127,12 +132,13 @@ class Run:
     def start(self) -> None:
         """Start the probe, then one flowgen per host that has flows."""
         self._probe()
-        for host in self.sc["hosts"]:
+        for i, host in enumerate(self.sc["hosts"]):
             flows = self._flow_args(host)
             if not flows:
                 continue
             out = self.dir / f"flows-{host}.jsonl"
-            args = [self.tool("flowgen"), "--t0", f"{self.t0:.9f}", "--out", str(out)]
+            t0 = self.t0 + (i + 1) * STAGGER_S
+            args = [self.tool("flowgen"), "--t0", f"{t0:.9f}", "--out", str(out)]
             args += ["--sample-ms", str(self.sc["measure"]["sample_ms"]), "--until", f"{self.until:.3f}"]
             self._spawn(f"flowgen-{host}", self.net.get(host).popen(args + flows, text=True))
 
@@ -243,7 +249,7 @@ def run_job(job: dict[str, Any]) -> None:
     require_cc(names)
     seeded = set_seed(job["seed"])
     with Parameters(job["cc"], job["cc_params"]):
-        net = build_net(job["scenario"])
+        net = build_net(job["scenario"], job["seed"])
         run = Run(job, net)
         try:
             run.start()

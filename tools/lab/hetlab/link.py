@@ -16,8 +16,9 @@ compared with what was asked for; any difference aborts the run.
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from mininet.link import Intf, Link
 from mininet.node import Node
@@ -277,8 +278,13 @@ class HetLink(Link):
 
     Keywords are those of Direction; ``forward`` and ``reverse`` (a Direction or
     its keywords as a dict) set the two ways apart, node1 to node2 is forward.
-    ``label`` names the link in results.
+    ``label`` names the link in results. ``reseed``, where it is set, is called
+    with the number of a link's end and gives a shell line that restarts the
+    kernel's random numbers: netem draws the seed of its losses when it is made.
     """
+
+    reseed: ClassVar[Callable[[int], str] | None] = None
+    made: ClassVar[int] = 0
 
     def __init__(
         self,
@@ -317,6 +323,9 @@ class HetLink(Link):
             batch.append(f"qdisc add dev {dev} ingress")
             batch.append(f"filter add dev {dev} parent ffff: matchall action mirred egress redirect dev {ifb}")
         if batch:
+            if HetLink.reseed:
+                lines.append(HetLink.reseed(HetLink.made))
+            HetLink.made += 1
             lines.append("tc -batch - <<BATCH\n" + "\n".join(batch) + "\nBATCH")
             lines.append("tc -j qdisc show | tail -n 1")
         out = shell(node, "\n".join(lines))

@@ -56,7 +56,6 @@ RC: Any = {
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "figure.facecolor": "white",
-    "hatch.linewidth": 0.6,
     "svg.hashsalt": "hetcc",
     "text.parse_math": False,
 }
@@ -107,15 +106,15 @@ def styles(labels: Iterable[str]) -> dict[str, Style]:
     variation they get depends on the parameters alone, unless two would look alike.
     """
     found: dict[str, Style] = {}
-    taken: set[tuple[str, int]] = set()
+    taken: dict[str, set[int]] = {}
     for label in sorted(set(labels)):
         cc, _, params = label.partition(":")
         style = schemes().get(cc) or _stranger(cc)
         if params:
-            number = zlib.crc32(params.encode()) % VARIATIONS
-            while (cc, number) in taken and len(taken) < VARIATIONS:
+            number, used = zlib.crc32(params.encode()) % VARIATIONS, taken.setdefault(cc, set())
+            while number in used and len(used) < VARIATIONS:
                 number = (number + 1) % VARIATIONS
-            taken.add((cc, number))
+            used.add(number)
             style = _vary(style, params, number)
         found[label] = style
     return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
@@ -360,8 +359,9 @@ def _limits(lines: list[_Line], axis: _Axis) -> tuple[float, float]:
     high = max([high, *(value for value, _text in axis.marks)])
     if axis.log:
         return max(low, 1.0) / 1.3, max(high, 2.0) * 1.3
-    low = 0.0 if axis.zero or low < high / 3 else low - 0.08 * (high - low)
-    return low, (high + 0.06 * (high - low)) or 1.0
+    low = 0.0 if axis.zero or low < high / 3 else low
+    room = (high - low) or 0.1 * high or 1.0
+    return low - 0.08 * room * (low > 0), high + 0.06 * room
 
 
 def _time_figure(title: str, panels: list[_Panel], axis: _Axis) -> Figure:

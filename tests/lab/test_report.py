@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The HTML page, from result directories made up here."""
+
+import base64
+import json
+import re
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hetlab import plots, report, results, scenario
+from hetlab.errors import LabError
+
+EVIL = "A <script>alert('x')</script> & \"quoted\" $\\frac{1}$ https://example.org/x.png"
+HASHES = {"kernel": "00112233aabbccdd", "modules": "ddccbbaa33221100", "commit": "abcdef012345"}
+
+
+def resolved(name: str = "sc-basic", *sets: str) -> dict[str, Any]:
+    """A scenario of ours as it is in result.json."""
+    found = scenario.load(name, list(sets))[0]
+    return dict(json.loads(json.dumps(scenario.resolve(found))))
+
+
+def flow_result(flow: dict[str, Any], mbit: float) -> dict[str, Any]:
+    begin, length = flow["start_s"], flow["duration_s"]
+    head = {"name": flow["name"], "proto": flow["proto"], "start_s": begin, "end_s": begin + length}
+    if flow["proto"] == "udp":
+        return head | {"cc": None, "goodput_mbit": mbit}
+    numbers = {"goodput_mbit": mbit, "steady_goodput_mbit": mbit, "retransmits": 12, "timeouts": 1}
+    return head | numbers | {"cc": flow["cc"] or "reno", "complete": True, "rtt_min_ms": 80.1, "srtt_ms": 95.0}
+
+
+def result(sc: dict[str, Any], cc: str, params: dict[str, str], seed: int, mbit: float) -> dict[str, Any]:
+    """What hetlab run leaves in result.json."""
+    return {
+        "format": results.FORMAT_VERSION,
+        "scenario": sc["name"],
+        "seed": seed,
+        "cc": cc,
+        "cc_params": params,
+        "flows": [flow_result(flow, mbit / (1 + i)) for i, flow in enumerate(sc["flows"])],
+        "queue": {
+            "link": sc["measure"]["bottleneck"],
+            "steady_mean_pkts": 4.25 + seed,
+            "steady_min_pkts": 0.0,
+            "steady_max_pkts": 11.0,
+            "p95_pkts": 9.0,
+            "max_pkts": 14.0 + seed,
+            "drops": 3,
+            "loss_model_drops": 0,
+        },
+        "owd_ms": {"mean": 47.5, "variance": 2.0, "min": 40.1, "p50": 47.0, "p95": 60.5, "p99": 62.0, "packets": 500},
+        "jain": 0.987,
+        "title": sc["title"],
+        "kernel_release": "6.12.0-hetlab",
+        "reproducible": True,
+        "hashes": HASHES,
+        "scenario_resolved": sc,
+    }
+
+
+def table(path: Path, **columns: Any) -> None:
+    pq.write_table(pa.table(columns), path)
+
+
+def write_series(directory: Path, sc: dict[str, Any]) -> None:
+    """The tables of a run; ssthresh is not known at first, nothing is known of the RTT of a second flow."""
+    t = np.arange(1, int(sc["duration_s"] * 10) + 1) / 10
+    tcp = [flow for flow in sc["flows"] if flow["proto"] == "tcp"]
+    ids, times = np.repeat([flow["id"] for flow in tcp], len(t)), np.tile(t, len(tcp))
+    window = (20 + 5 * np.sin(times)).astype(int)
+    table(
+        directory / "flows.parquet",
+        id=ids,
+        t=times,
+        cwnd=window,
+        ssthresh=[None if at < 2 else 15 for at in times],
+        srtt_us=[None if i else 95_000 for i in ids],
+        cc_kind=["vegas"] * len(times),
+    )
+    table(directory / "received.parquet", id=ids, t=times, bytes_received=(125_000 * times).astype(int))
+    often = np.arange(int(sc["duration_s"] * 100)) / 100
+    names = [sc["measure"]["bottleneck"]] * len(often)
+    table(directory / "queue.parquet", queue=names, t=often, pkts=np.floor(often * 9 % 17))
+    for src, dst in sc["measure"]["owd"]:
+        table(directory / f"owd-{src}-{dst}.parquet", t=often, owd_ms=40 + 20 * np.sin(often) ** 2)
+
+
+def write_run(
+    out: Path, sc: dict[str, Any], cc: str, params: dict[str, str] | None = None, seed: int = 1, mbit: float = 1.4
+) -> Path:
+    """One run, complete."""
+    job = {"scenario": sc, "cc": cc, "cc_params": params or {}, "seed": seed}
+    directory = results.run_dir(out, job)
+    directory.mkdir(parents=True)
+    write_series(directory, sc)
+    (directory / "result.json").write_text(json.dumps(result(sc, cc, params or {}, seed, mbit)))
+    (directory / "run.json").write_text('{"wall_s": 1.25}')
+    return directory
+
+
+def change(directory: Path, **values: Any) -> None:
+    path = directory / "result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+class Page(HTMLParser):
+    """What a browser would see of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.source = path.read_text(encoding="utf-8")
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.rows: list[list[tuple[str, bool]]] = []
+        self.inside = False
+        self.feed(self.source)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.inside = True
+            self.rows[-1].append(("", "best" in (dict(attrs).get("class") or "")))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = self.inside and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self.inside:
+            text, best = self.rows[-1][-1]
+            self.rows[-1][-1] = (f"{text} {data.strip()}".strip(), best)
+
+    def row(self, begins: str) -> list[tuple[str, bool]]:
+        return next(row for row in self.rows if row and row[0][0].startswith(begins))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def page(out: Path, title: str = "a title") -> Page:
+    path = report.write_report(out, out / "report.html", title)
+    assert path == out / "report.html"
+    return Page(path)
+
+
+@pytest.fixture(scope="module")
+def basic(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Page]:
+    """Three congestion controls, one of them with two settings, and two seeds."""
+    out, sc = tmp_path_factory.mktemp("basic"), resolved()
+    for seed in (1, 2):
+        write_run(out, sc, "santacruz", seed=seed, mbit=1.30 + seed / 10)
+        write_run(out, sc, "santacruz", {"n_op": "4"}, seed=seed, mbit=1.2)
+        write_run(out, sc, "reno", seed=seed, mbit=1.1)
+        write_run(out, sc, "stranger", seed=seed, mbit=0.4)
+    return out, page(out)
+
+
+def test_page(basic: tuple[Path, Page]) -> None:
+    p = basic[1]
+    assert p.of("h2") == [{"id": "sc-basic"}]
+    assert "Santa Cruz basic bottleneck" in p.text
+    row = [text for text, _best in p.row("Santa Cruz santacruz")]
+    assert row[1:5] == ["-", "2", "1.450 [1.400 … 1.500]", "96.7"]
+    assert row[5:12] == ["12", "1", "5.8", "9", "16", "3", "0"]
+    assert row[12:] == ["47.5", "60.5"], "no fairness with a single flow"
+    assert any("stranger" in text for text, _best in p.row("stranger"))
+
+
+def test_best_values_are_marked(basic: tuple[Path, Page]) -> None:
+    p = basic[1]
+    best = [text for text, best in p.row("Santa Cruz santacruz") if best]
+    assert best == ["1.450 [1.400 … 1.500]", "96.7"], "not what is equal everywhere"
+    assert not any(best for _text, best in p.row("Reno reno"))
+
+
+def test_parameters_have_their_own_row(basic: tuple[Path, Page]) -> None:
+    p = basic[1]
+    settings = [row[1][0] for row in p.rows if row and row[0][0].startswith("Santa Cruz santacruz")]
+    assert settings == ["-", "n_op=4"]
+
+
+def test_plots_are_in_the_page_and_beside_it(basic: tuple[Path, Page]) -> None:
+    p = basic[1]
+    files = {path.name for path in (basic[0] / "plots").iterdir()}
+    kinds = ("cwnd", "delay-bars", "delay-cdf", "goodput", "goodput-bars", "queue", "retransmissions", "srtt")
+    assert files == {f"sc-basic-{kind}.png" for kind in kinds}
+    inside = [base64.b64decode((img["src"] or "").removeprefix("data:image/png;base64,")) for img in p.of("img")]
+    assert sorted(inside) == sorted((basic[0] / "plots" / name).read_bytes() for name in files)
+    assert all(img["alt"] for img in p.of("img"))
+
+
+def test_page_needs_nothing_else(basic: tuple[Path, Page]) -> None:
+    p = basic[1]
+    for _tag, attrs in p.tags:
+        for key in ("src", "href", "data", "action", "poster", "srcset"):
+            assert (attrs.get(key) or "data:").startswith(("data:image/png;base64,", "data:", "#"))
+    assert not p.of("script") and not p.of("link") and not p.of("iframe")
+    style = re.search(r"<style>(.*?)</style>", p.source, re.DOTALL)
+    assert style and "url(" not in style[1] and "@import" not in style[1]
+    assert not re.search(r"https?://", p.source)
+
+
+def test_dark_and_print(basic: tuple[Path, Page]) -> None:
+    source = basic[1].source
+    assert "prefers-color-scheme: dark" in source
+    assert "@media print" in source
+
+
+def test_provenance(basic: tuple[Path, Page]) -> None:
+    text = basic[1].text
+    assert "00112233aabbccdd" in text and "ddccbbaa33221100" in text and "abcdef012345" in text
+    assert "6.12.0-hetlab" in text
+    assert "yes, bit by bit" in text
+    command = "tools/hetlab run sc-basic --cc santacruz --cc santacruz:n_op=4 --cc reno --cc stranger --seeds 2"
+    assert command in text
+    assert "8, 10.0 s of real time" in text
+
+
+def test_the_command_says_what_it_leaves_out(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", resolved("sc-basic", "duration_s=5"), "reno", seed=7)
+    text = page(tmp_path / "a").text
+    assert "run sc-basic --cc reno --seed 7" in text
+    assert re.search(r"Not as in the scenario file .*duration_s = 5", text)
+    own = resolved() | {"name": "mine", "title": "my own"}
+    on_host = {"reproducible": False, "kernel_release": "6.1.0-9-amd64", "hashes": HASHES | {"kernel": "6.1.0-9-amd64"}}
+    change(write_run(tmp_path / "b", own, "reno"), **on_host)
+    text = page(tmp_path / "b").text
+    assert "run mine.toml --cc reno --seed 1 --on host" in text
+    assert "not one of this tree" in text
+    write_run(tmp_path / "c", resolved() | {"name": "sc-basic[a=1]"}, "reno")
+    assert "no such point" in page(tmp_path / "c").text
+
+
+def test_everything_is_escaped(tmp_path: Path) -> None:
+    sc = resolved() | {"name": "<b>&'\"[x=1]", "title": EVIL}
+    sc["links"]["<i>link</i>"] = sc["links"].pop("access")
+    sc["flows"][0]["name"] = "<u>flow</u>"
+    sc["sysctl"]["<s>key</s>"] = "<em>value</em>"
+    for cc in ("reno", "cubic"):
+        change(write_run(tmp_path, sc, cc), cc_params={"<q>": "<tt>"}, kernel_release="<var>")
+    p = page(tmp_path, EVIL)
+    for tag in ("script", "b", "i", "u", "s", "em", "q", "tt", "var"):
+        assert not p.of(tag), tag
+    assert p.text.count(EVIL) == 3, "title of the page, heading, scenario"
+    assert all("/" not in path.name and "<" not in path.name for path in (tmp_path / "plots").iterdir())
+    anchor = p.of("h2")[0]["id"]
+    assert anchor and not set(anchor) & set("<>&'\" ")
+
+
+def test_several_scenarios_are_listed(tmp_path: Path) -> None:
+    write_run(tmp_path, resolved("sc-basic"), "reno")
+    write_run(tmp_path, resolved("sc-asym"), "reno")
+    p = page(tmp_path)
+    anchors = [h2["id"] for h2 in p.of("h2")]
+    assert anchors == ["sc-asym", "sc-basic"]
+    assert [a["href"] for a in p.of("a")] == [f"#{anchor}" for anchor in anchors]
+    assert "416 kbit/s" in p.text
+    assert "cwnd lock 64" in p.text
+
+
+def test_runs_that_differ_are_not_mixed(tmp_path: Path) -> None:
+    write_run(tmp_path / "1", resolved(), "reno", mbit=1.0)
+    write_run(tmp_path / "2", resolved("sc-basic", "duration_s=5"), "reno", mbit=1.2)
+    change(write_run(tmp_path / "3", resolved(), "reno", mbit=1.4), hashes=HASHES | {"modules": "other"})
+    write_run(tmp_path / "4", resolved(), "reno", mbit=1.0)
+    p = page(tmp_path)
+    assert [h2["id"] for h2 in p.of("h2")] == ["sc-basic", "sc-basic-2", "sc-basic-3"]
+    rows = [row for row in p.rows if row and row[0][0] == "Reno reno"]
+    assert [(row[1][0], row[2][0]) for row in rows] == [("1", "1.000"), ("1", "1.200"), ("1", "1.400")]
+
+
+def several_flows() -> dict[str, Any]:
+    sc = resolved()
+    main = sc["flows"][0]
+    rival = main | {"id": 1, "name": "rival", "cc": "cubic", "port": 5002, "start_s": 2, "duration_s": 6}
+    noise = main | {"id": 2, "name": "noise", "proto": "udp", "port": 5003, "rate_mbit": 0.3, "on_s": 1, "off_s": 2}
+    sc["flows"] += [rival, noise]
+    return sc
+
+
+def test_several_flows(tmp_path: Path) -> None:
+    for cc in ("santacruz", "reno"):
+        write_run(tmp_path, several_flows(), cc)
+    p = page(tmp_path)
+    assert [text for text, _best in p.row("Reno reno")][2] == "2.100", "the TCP flows, not the UDP flow"
+    assert [text for text, _best in p.row("Reno reno")][-1] == "0.987"
+    heads = [text for text, _best in p.row("cc under test")]
+    assert heads == ["cc under test", "main under test", "rival cubic", "noise UDP"]
+    goodput = next(row for row in p.rows if row and row[0][0] == "Reno")
+    assert [text for text, _best in goodput] == ["Reno", "1.400", "0.700", "0.467"]
+    assert "sends 0.3 Mbit/s, packets of 1000 bytes, on 1 s, off 2 s" in p.text
+
+
+def test_series_of_flows(tmp_path: Path) -> None:
+    directory = write_run(tmp_path, several_flows(), "reno")
+    flows = report.read_flows(report.Run(directory, json.loads((directory / "result.json").read_text())))
+    assert [(f.name, f.cc) for f in flows] == [("main", None), ("rival", "cubic")]
+    assert np.isnan(flows[0].ssthresh[:19]).all() and flows[0].ssthresh[19] == 15
+    assert flows[0].srtt_ms[0] == 95
+    assert np.isnan(flows[1].srtt_ms).all()
+    t, mbit = flows[1].goodput
+    assert (t[0], t[-1]) == (2.5, 8), "half seconds of a short run, while the flow lasts"
+    assert mbit[1:] == pytest.approx(np.ones(11))
+
+
+def test_long_runs_have_bins_of_a_second(tmp_path: Path) -> None:
+    directory = write_run(tmp_path, resolved("sc-basic", "duration_s=30"), "reno")
+    flows = report.read_flows(report.Run(directory, json.loads((directory / "result.json").read_text())))
+    assert flows[0].goodput[0] == pytest.approx(np.arange(1, 31))
+
+
+def test_nothing_but_numbers(tmp_path: Path) -> None:
+    sc = resolved()
+    sc["measure"]["owd"] = []
+    for cc in ("reno", "cubic"):
+        directory = write_run(tmp_path, sc, cc)
+        change(directory, owd_ms=None, jain=None)
+        for path in directory.glob("*.parquet"):
+            path.unlink()
+    p = page(tmp_path)
+    assert [text for text, _best in p.row("Reno reno")][-2:] == ["-", "-"]
+    assert all("delay" not in (img["alt"] or "") for img in p.of("img"))
+
+
+def test_no_delay_file_of_one_run(tmp_path: Path) -> None:
+    write_run(tmp_path, resolved(), "reno")
+    (write_run(tmp_path, resolved(), "cubic") / "owd-s-d.parquet").unlink()
+    assert len(page(tmp_path).of("img")) == 8
+
+
+def test_empty_tables_and_unknown_values(tmp_path: Path) -> None:
+    sc = resolved()
+    sc["measure"]["bottleneck"] = None
+    directory = write_run(tmp_path, sc, "reno")
+    empty = dict.fromkeys(("steady_mean_pkts", "p95_pkts", "max_pkts", "drops"))
+    flow = flow_result(sc["flows"][0], 0.0) | {"retransmits": None, "timeouts": None, "srtt_ms": None}
+    change(directory, queue={"link": None, "loss_model_drops": 0} | empty, flows=[flow])
+    for name in ("flows", "received"):
+        table(directory / f"{name}.parquet")
+    row = [text for text, _best in page(tmp_path).row("Reno")]
+    assert row[2:8] == ["0.000", "-", "-", "-", "-", "-"]
+
+
+def test_one_run_has_nothing_to_compare(tmp_path: Path) -> None:
+    write_run(tmp_path, resolved(), "reno")
+    page(tmp_path)
+    assert not list((tmp_path / "plots").glob("*bars*"))
+
+
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [
+        ({"model": "none", "percent": 0, "ber": 0, "burst_pkts": 1}, "none"),
+        ({"model": "random", "percent": 0.5, "ber": 0, "burst_pkts": 1}, "0.5 % random"),
+        ({"model": "ber", "percent": 0, "ber": 4e-6, "burst_pkts": 1}, "bit error rate 4e-06"),
+        ({"model": "gemodel", "percent": 1, "ber": 0, "burst_pkts": 3}, "1 % in bursts of 3 pkts"),
+    ],
+)
+def test_loss_in_words(tmp_path: Path, loss: dict[str, Any], text: str) -> None:
+    sc = resolved()
+    sc["links"]["bottleneck"]["forward"] |= {"loss": loss, "jitter_ms": 2, "reorder_percent": 3, "aqm": "codel"}
+    write_run(tmp_path, sc, "reno")
+    row = [cell for cell, _best in page(tmp_path).row("bottleneck.forward")]
+    assert row == [
+        "bottleneck.forward",
+        "r1 → r2",
+        "1.5 Mbit/s",
+        "40 ms ± 2 ms",
+        "17 pkts, codel",
+        f"{text}, reordered 3 %",
+        "1000 bytes",
+    ]
+
+
+def test_no_runs(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="no runs"):
+        report.write_report(tmp_path, tmp_path / "report.html", "x")
+    assert not list(tmp_path.iterdir())
+
+
+def test_broken_results(tmp_path: Path) -> None:
+    directory = write_run(tmp_path, resolved(), "reno")
+    (directory / "flows.parquet").write_text("not a table")
+    with pytest.raises(LabError, match="cannot report"):
+        page(tmp_path)
+    (directory / "result.json").write_text("{")
+    with pytest.raises(LabError, match="cannot report"):
+        page(tmp_path)
+
+
+def test_page_elsewhere(tmp_path: Path) -> None:
+    write_run(tmp_path / "results", resolved(), "reno")
+    path = report.write_report(tmp_path / "results", tmp_path / "web" / "index.html", "x")
+    assert path.is_file()
+    assert len(list((tmp_path / "web" / "plots").iterdir())) == 5
+    assert not (tmp_path / "results" / "plots").exists()
+
+
+def test_thirty_runs_are_quick(tmp_path: Path) -> None:
+    for scenario_name in ("sc-basic", "sc-asym", "sc-wireless"):
+        for cc in list(plots.schemes())[:10]:
+            write_run(tmp_path, resolved(scenario_name), cc)
+    begun = time.process_time()
+    page(tmp_path)
+    assert time.process_time() - begun < 20
