@@ -355,25 +355,45 @@ static void santacruz_in_ack_event(struct sock *sk, u32 flags)
 	sc->marked = !!(flags & CA_ACK_ECE);
 }
 
-/* One segment per window, up or down; acked may be any number of segments */
-static void santacruz_step(struct sock *sk, u32 acked)
+static void santacruz_step(struct sock *sk)
 {
-	struct santacruz *sc = inet_csk_ca(sk);
+	const struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 cwnd = tcp_snd_cwnd(tp);
 
-	if (sc->mode == SANTACRUZ_HOLD ||
-	    (sc->mode == SANTACRUZ_RAISE && !tcp_is_cwnd_limited(sk)))
-		return;
+	if (sc->mode == SANTACRUZ_RAISE && tcp_is_cwnd_limited(sk))
+		cwnd = min(cwnd + 1, tp->snd_cwnd_clamp);
+	else if (sc->mode == SANTACRUZ_LOWER)
+		cwnd = max(cwnd - 1, SANTACRUZ_MIN_CWND);
+	tcp_snd_cwnd_set(tp, cwnd);
+}
+
+/* One segment per window, up or down; acked may be any number of segments */
+static void santacruz_step_per_window(struct sock *sk, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
 	tp->snd_cwnd_cnt += acked;
 	if (tp->snd_cwnd_cnt < cwnd)
 		return;
 	tp->snd_cwnd_cnt -= cwnd;
-	if (sc->mode == SANTACRUZ_RAISE)
-		cwnd = min(cwnd + 1, tp->snd_cwnd_clamp);
-	else
-		cwnd = max(cwnd - 1, SANTACRUZ_MIN_CWND);
-	tcp_snd_cwnd_set(tp, cwnd);
+	santacruz_step(sk);
+}
+
+/*
+ * The stack asks for no steps during recovery. With a random loss in every
+ * window that would be always: make up for it when a recovery ends.
+ */
+static void santacruz_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (event != CA_EVENT_COMPLETE_CWR || sc->startup)
+		return;
+	santacruz_step(sk);
+	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, tcp_snd_cwnd(tp)));
 }
 
 static void santacruz_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -390,7 +410,7 @@ static void santacruz_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	} else {
 		return;
 	}
-	santacruz_step(sk, acked);
+	santacruz_step_per_window(sk, acked);
 }
 
 static bool santacruz_congested(const struct sock *sk)
@@ -442,6 +462,7 @@ static struct tcp_congestion_ops santacruz_ops __read_mostly = {
 	.ssthresh	= santacruz_ssthresh,
 	.cong_avoid	= santacruz_cong_avoid,
 	.set_state	= santacruz_set_state,
+	.cwnd_event	= santacruz_cwnd_event,
 	.in_ack_event	= santacruz_in_ack_event,
 	.pkts_acked	= santacruz_pkts_acked,
 	.undo_cwnd	= tcp_reno_undo_cwnd,

@@ -6,12 +6,13 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "args.h"
 #include "clock.h"
+
+#define OUTPUT_BUFFER_BYTES	(1 << 20)
 
 static void say(const char *fmt, va_list ap)
 {
@@ -94,6 +95,17 @@ int64_t parse_seconds(const char *name, const char *text, int64_t min,
 		      int64_t max)
 {
 	return llroundl(parse_number(name, text, min, max) * NSEC_PER_SEC);
+}
+
+/* The C library takes the size of the buffer only with the buffer itself. */
+FILE *open_output(const char *path)
+{
+	FILE *file = fopen(path, "we");
+
+	if (file)
+		setvbuf(file, allocate(1, OUTPUT_BUFFER_BYTES), _IOFBF,
+			OUTPUT_BUFFER_BYTES);
+	return file;
 }
 
 char *copy_string(const char *text)

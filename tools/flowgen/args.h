@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define EXIT_USAGE	2
 
@@ -33,6 +34,12 @@ double parse_real(const char *name, const char *text, double min, double max);
 /* Seconds, as a decimal fraction, to nanoseconds; min and max in seconds. */
 int64_t parse_seconds(const char *name, const char *text, int64_t min,
 		      int64_t max);
+
+/*
+ * Open a file for writing, NULL when that fails, with a buffer that is large:
+ * a write to the lab's file system costs far more than the copying.
+ */
+FILE *open_output(const char *path);
 
 /* A copy of a string, or the end of the program. */
 char *copy_string(const char *text);

@@ -29,7 +29,10 @@ void capture_open(const char *dir, bool pcap, int64_t t0, int64_t until);
 /* Read the blocks that the kernel has handed over, without waiting. */
 void capture_read(void);
 
-/* Read what is left, close the files and write DIR/captures.json; -1: failed. */
+/*
+ * Read what is left, close the files and write DIR/captures.json.  Returns -1
+ * if a capture failed before its end.
+ */
 int capture_close(const char *dir);
 
 #endif /* FLOWGEN_CAPTURE_H */

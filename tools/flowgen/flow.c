@@ -46,7 +46,7 @@ static void set_over(struct flow *flow)
 	if (flow_is_passive(flow))
 		return;
 	run.live--;
-	pthread_cond_signal(&run.changed);
+	sem_post(&run.changed);
 }
 
 void __flow_end(struct flow *flow, int64_t t, const char *reason,

@@ -11,6 +11,7 @@
 
 #include <netinet/in.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -89,7 +90,6 @@ struct flow {
 
 	/* At run time */
 	enum flow_state state;
-	pthread_t thread;
 	int fd;
 	int64_t t_connect;
 	int64_t t_start;
@@ -104,7 +104,7 @@ struct flow {
 
 struct run {
 	pthread_mutex_t lock;
-	pthread_cond_t changed;	/* a flow is over, or until was moved */
+	sem_t changed;		/* a flow is over, or a signal came */
 	FILE *out;
 	int64_t t0;		/* absolute; all that follows is relative to it */
 	int64_t until;

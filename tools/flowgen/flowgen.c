@@ -32,6 +32,7 @@ struct run run = {
 static struct flow *flows;
 static int flow_count;
 static const char *out_path;
+static volatile sig_atomic_t stopped;
 
 static const char help[] =
 "usage: flowgen [--t0 SECONDS] --out FILE [--sample-ms N] [--until SECONDS] FLOW...\n"
@@ -93,9 +94,10 @@ static const char help[] =
 "the FIN as one byte each.  Rates (_bps) are in bits per second.  UDP bytes are\n"
 "those of IP packets.  null: not known or no limit.\n"
 "\n"
-"A flow that is ended by its duration or by --until is reset, so that nothing is\n"
-"sent after that.  A receiver waits for ever when the reset is lost, unless\n"
-"--until is given.  SIGINT and SIGTERM end the run in good order.\n"
+"A flow that is ended by its duration or by --until is reset, so that no data is\n"
+"sent after that; acknowledgments that still arrive are answered by further\n"
+"resets.  A receiver waits for ever when all of them are lost, unless --until is\n"
+"given.  SIGINT and SIGTERM end the run in good order.\n"
 "\n"
 "Exit status: 0, 1 when a system call failed, 2 when the command line is wrong.\n";
 
@@ -183,49 +185,54 @@ static void open_flows(void)
 		flows[i].ops->open(&flows[i]);
 }
 
-/* SIGINT and SIGTERM are as if --until were now. */
-static void *signal_thread(void *argument)
+static void stop(int signal)
 {
-	const sigset_t *signals = argument;
-	int signal;
-
-	sigwait(signals, &signal);
-	pthread_mutex_lock(&run.lock);
-	run.until = run_time();
-	pthread_cond_signal(&run.changed);
-	pthread_mutex_unlock(&run.lock);
-	return NULL;
+	(void)signal;
+	stopped = 1;
+	sem_post(&run.changed);
 }
 
-static void start_thread(pthread_t *thread, void *(*body)(void *), void *argument)
+/* SIGINT and SIGTERM are as if --until were now.  Only main() gets them. */
+static void catch_signals(void)
+{
+	struct sigaction action = { .sa_handler = stop };
+	sigset_t signals;
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+}
+
+/* The threads are not waited for: the end of the program ends them. */
+static void start_thread(struct flow *flow)
 {
 	pthread_attr_t attr;
+	pthread_t thread;
 	int error;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	error = pthread_create(thread, &attr, body, argument);
+	error = pthread_create(&thread, &attr, flow->ops->thread, flow);
 	if (error)
 		fatal("cannot create a thread: %s", strerror(error));
 	pthread_attr_destroy(&attr);
 }
 
+/* With all signals blocked, which the threads inherit. */
 static void start_threads(void)
 {
-	static sigset_t signals;
-	pthread_t thread;
+	sigset_t signals;
 	int i;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
+	sigfillset(&signals);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	start_thread(&thread, signal_thread, &signals);
 	for (i = 0; i < flow_count; i++)
 		if (flows[i].state != FLOW_OVER)
-			start_thread(&flows[i].thread, flows[i].ops->thread,
-				     &flows[i]);
+			start_thread(&flows[i]);
 }
 
 static void __sample_flows(int64_t t)
@@ -272,16 +279,22 @@ static int64_t __next_event(int64_t next_sample)
 	return next;
 }
 
+/*
+ * Sleep until some time or a change, without the lock.  A semaphore needs one
+ * system call for that, a condition variable two.
+ */
 static void __wait_until(int64_t t)
 {
 	struct timespec ts;
 
+	pthread_mutex_unlock(&run.lock);
 	if (t == TIME_NEVER) {
-		pthread_cond_wait(&run.changed, &run.lock);
-		return;
+		sem_wait(&run.changed);
+	} else {
+		ts = ns_to_timespec(run.t0 + t);
+		sem_clockwait(&run.changed, CLOCK_MONOTONIC, &ts);
 	}
-	ts = ns_to_timespec(run.t0 + t);
-	pthread_cond_timedwait(&run.changed, &run.lock, &ts);
+	pthread_mutex_lock(&run.lock);
 }
 
 /* Samples are due at the multiples of the interval, however late we are. */
@@ -300,7 +313,7 @@ static void run_flows(void)
 	int64_t t;
 
 	pthread_mutex_lock(&run.lock);
-	while (run.live || run.until != TIME_NEVER) {
+	while (!stopped && (run.live || run.until != TIME_NEVER)) {
 		__wait_until(__next_event(next_sample));
 		t = run_time();
 		if (t >= next_sample) {
@@ -317,26 +330,17 @@ static void run_flows(void)
 	/* The lock is kept: no thread writes to the output from here on. */
 }
 
-static void init_clocks(void)
-{
-	pthread_condattr_t attr;
-
-	/* The kernel may delay a wake-up by this much; threads inherit it. */
-	prctl(PR_SET_TIMERSLACK, 1);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&run.changed, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 int main(int argc, char **argv)
 {
 	parse_options(argc, argv);
 	parse_flows(argc - optind, argv + optind);
 	report_open(out_path);
-	init_clocks();
+	sem_init(&run.changed, 0, 0);
+	/* The kernel may delay a wake-up by this much; threads inherit it. */
+	prctl(PR_SET_TIMERSLACK, 1);
 	open_flows();
 	start_threads();
+	catch_signals();
 	if (run_time() > 0)
 		warn("--t0 was %.3f s ago when all flows were ready",
 		     ns_to_sec(run_time()));

@@ -2,8 +2,9 @@
 /*
  * hetprobe: samples queues and captures packets in several network namespaces.
  *
- * One thread sleeps until a sample or a look at the rings of captured packets is
- * due, which takes the fewest system calls: they are what costs in virtual time.
+ * One thread sleeps until a sample or a look at the rings of captured packets
+ * is due, which takes the fewest system calls: they are what costs in virtual
+ * time.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -21,7 +22,7 @@
 #include "probe_args.h"
 #include "queue.h"
 
-/* How often rings are looked at; one holds the packets of half a second. */
+/* How often rings are looked at: one holds half a second at 1 Gbit/s. */
 #define CAPTURE_INTERVAL	(100 * NSEC_PER_MSEC)
 
 #define DEFAULT_QUEUE_MS	"10"
@@ -182,10 +183,11 @@ static int64_t timer_period(void)
 	return options.interval / parts;
 }
 
+/* A start at 0 would mean that the timer is off. */
 static int start_timer(int64_t period)
 {
 	struct itimerspec spec = {
-		.it_value = ns_to_timespec(options.t0),
+		.it_value = ns_to_timespec(options.t0 ? options.t0 : 1),
 		.it_interval = ns_to_timespec(period),
 	};
 	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
@@ -197,8 +199,8 @@ static int start_timer(int64_t period)
 }
 
 /*
- * What is due at time t, or would have been due since the time before it: then
- * the sample is taken less than a period late, or not at all.
+ * Do what is due at time t.  A sample that was due before t is missed: it would
+ * be late by a period or more.
  */
 static void probe_at(int64_t t)
 {
@@ -272,6 +274,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	probe();
 	drain();
-	failed = queue_close(options.dir, options.missed) | capture_close(options.dir);
+	failed = queue_close(options.dir, options.missed);
+	failed |= capture_close(options.dir);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -10,9 +10,6 @@
 #include "args.h"
 #include "probe_args.h"
 
-/* Records are small and come often; a write to the lab's file system is not. */
-#define OUTPUT_BUFFER_BYTES	(1 << 20)
-
 #define LABEL_CHARACTERS						\
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
@@ -62,10 +59,9 @@ FILE *output_open(const char *dir, const char *name)
 	FILE *file;
 
 	print_path(path, dir, name);
-	file = fopen(path, "we");
+	file = open_output(path);
 	if (!file)
 		fatal("%s: %s", path, strerror(errno));
-	setvbuf(file, NULL, _IOFBF, OUTPUT_BUFFER_BYTES);
 	return file;
 }
 

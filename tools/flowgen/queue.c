@@ -4,9 +4,9 @@
  *
  * Each namespace has one socket, and one message that holds a request for each
  * of its queues.  The kernel answers while it takes the message, so the replies
- * are there when sendto() returns and nothing ever waits for them.  System calls
- * are what costs in virtual time, so the replies stay in the socket until many
- * can be taken out at once.
+ * are there when sendto() returns, and nothing ever waits for them.  They stay
+ * in the socket until many can be taken out at once, since system calls are what
+ * costs in virtual time.
  */
 #include <errno.h>
 #include <libmnl/libmnl.h>
@@ -47,7 +47,8 @@ struct queue {
 	struct target target;
 	uint32_t parent;	/* tcm_parent, or 0 */
 	uint32_t handle;	/* tcm_handle, or 0 */
-	uint64_t failures;
+	uint64_t failures;	/* samples without statistics */
+	bool reported;
 };
 
 /* A network namespace with queues in it. */
@@ -94,7 +95,7 @@ static uint32_t parse_hex(const char *label, const char *text, const char *part,
 		if (!*end && value <= 0xffff)
 			return value;
 	}
-	usage_error("--queue: %s: \"%s\": allowed are root, M: and M:N with hexadecimal M and N to ffff",
+	usage_error("--queue: %s: \"%s\": allowed are root, M: and M:N, hexadecimal 0 to ffff",
 		    label, text);
 }
 
@@ -104,6 +105,7 @@ static void parse_parent(struct queue *queue)
 	const char *label = queue->target.label;
 	const char *text = queue->target.last;
 	size_t major = strcspn(text, ":");
+	const char *minor = text[major] ? text + major + 1 : "";
 	uint32_t id;
 
 	if (!strcmp(text, "root")) {
@@ -114,9 +116,8 @@ static void parse_parent(struct queue *queue)
 	if (!strcmp(text + major, ":"))
 		queue->handle = id;
 	else
-		queue->parent = id | parse_hex(label, text, text + major + 1,
-					       text[major] ?
-					       strlen(text + major + 1) : 0);
+		queue->parent = id | parse_hex(label, text, minor,
+					       strlen(minor));
 }
 
 void queue_add(const char *argument)
@@ -244,12 +245,13 @@ static int reply_error(const struct nlmsghdr *message)
 	return message->nlmsg_type == NLMSG_ERROR ? -error->error : ENOMSG;
 }
 
-/* The first reason of a queue is reported; write_samples() counts. */
-static void fail_sample(struct queue *queue, int error)
+/* Only the first failure of a queue is reported; write_samples() counts all. */
+static void report_failure(struct queue *queue, int error)
 {
-	if (!queue->failures)
+	if (!queue->reported)
 		warn("%s: no statistics of %s on %s: %s", queue->target.label,
 		     queue->target.last, queue->target.ifname, strerror(error));
+	queue->reported = true;
 }
 
 static void take_reply(const struct nlmsghdr *message)
@@ -267,7 +269,7 @@ static void take_reply(const struct nlmsghdr *message)
 	if (message->nlmsg_type == RTM_NEWQDISC)
 		sample->good = read_stats(message, &sample->record);
 	if (!sample->good)
-		fail_sample(&queues[index], reply_error(message));
+		report_failure(&queues[index], reply_error(message));
 }
 
 /* Take the replies that a socket holds; returns how many there were. */

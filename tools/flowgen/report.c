@@ -5,26 +5,21 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "args.h"
 #include "clock.h"
 #include "report.h"
-
-/* A write to the lab's file system costs far more than the copying. */
-#define OUTPUT_BUFFER_BYTES	(1 << 20)
+#include "tcp_stats.h"
 
 #define ENDPOINT_BYTES	(INET6_ADDRSTRLEN + sizeof("[]:65535"))
-#define CC_NAME_BYTES	16	/* TCP_CA_NAME_MAX of the kernel */
 
 void report_open(const char *path)
 {
-	run.out = strcmp(path, "-") ? fopen(path, "we") : stdout;
+	run.out = strcmp(path, "-") ? open_output(path) : stdout;
 	if (!run.out)
 		fatal("--out %s: %s", path, strerror(errno));
-	setvbuf(run.out, NULL, _IOFBF, OUTPUT_BUFFER_BYTES);
 }
 
 void report_close(void)
@@ -107,14 +102,14 @@ static void print_endpoint(char *text, const union address *address)
 
 static void record_cc(const struct flow *flow)
 {
-	char name[CC_NAME_BYTES + 1] = "";
-	socklen_t size = CC_NAME_BYTES;
+	char name[TCP_CC_NAME_BYTES];
 
-	if (flow->proto == PROTO_TCP &&
-	    !getsockopt(flow->fd, IPPROTO_TCP, TCP_CONGESTION, name, &size))
+	if (flow->proto == PROTO_TCP) {
+		tcp_cc_name(flow->fd, name);
 		record_string("cc", name);
-	else
+	} else {
 		record_null("cc");
+	}
 }
 
 void report_start(struct flow *flow)

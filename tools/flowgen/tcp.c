@@ -119,7 +119,7 @@ static int socket_error(int fd)
 }
 
 /*
- * Send the FIN and wait for its acknowledgement.  The kernel wakes those who
+ * Send the FIN and wait for its acknowledgment.  The kernel wakes those who
  * poll a socket at every change of its state, FIN_WAIT1 to FIN_WAIT2 among
  * them; an edge-triggered epoll reports such a wake-up once, because a socket
  * that is shut down counts as writable.  Returns 0 or an errno.
@@ -240,7 +240,7 @@ static int open_receiver(struct flow *flow)
 	return 0;
 }
 
-/* The highest low-water mark that the receive buffer has room for now. */
+/* The highest low-water mark that the receive buffer has room for now, or 1. */
 static int64_t low_water_mark(const struct flow *flow)
 {
 	socklen_t size = sizeof(int);
@@ -255,7 +255,7 @@ static int64_t low_water_mark(const struct flow *flow)
 		mark = MAX_LOWAT;
 	if (flow->clamp && mark > flow->clamp / CLAMP_PER_LOWAT)
 		mark = flow->clamp / CLAMP_PER_LOWAT;
-	return mark + !mark;
+	return mark ? mark : 1;
 }
 
 /* The clamp once more, since the low-water mark may have changed it. */

@@ -21,12 +21,19 @@ static_assert(sizeof(struct tcp_info_ext) == 248,
 #define UNLIMITED_RATE		UINT64_MAX
 #define BBR_GAIN_UNIT		256.0
 
-#define CC_NAME_BYTES		16		/* TCP_CA_NAME_MAX */
-
 /* Whether the kernel's struct tcp_info reaches as far as this field. */
 #define KNOWS(stats, field)						\
 	((stats)->info_bytes >= offsetof(struct tcp_info_ext, field) +	\
 				sizeof((stats)->info.field))
+
+void tcp_cc_name(int fd, char name[TCP_CC_NAME_BYTES])
+{
+	socklen_t size = TCP_CC_NAME_BYTES - 1;
+
+	memset(name, 0, TCP_CC_NAME_BYTES);
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size))
+		name[0] = '\0';
+}
 
 /*
  * TCP_CC_INFO does not say whose it is, and two kinds have the same size.  A
@@ -34,11 +41,10 @@ static_assert(sizeof(struct tcp_info_ext) == 248,
  */
 static bool uses_dctcp(int fd)
 {
-	char name[CC_NAME_BYTES + 1] = "";
-	socklen_t size = CC_NAME_BYTES;
+	char name[TCP_CC_NAME_BYTES];
 
-	return !getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) &&
-	       !strncmp(name, "dctcp", strlen("dctcp"));
+	tcp_cc_name(fd, name);
+	return !strncmp(name, "dctcp", strlen("dctcp"));
 }
 
 void tcp_info_read(int fd, struct tcp_stats *stats)

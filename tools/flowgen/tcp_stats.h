@@ -92,6 +92,8 @@ struct tcp_info_ext {
 	uint32_t total_rto_time;	/* ms */
 };
 
+#define TCP_CC_NAME_BYTES	17	/* TCP_CA_NAME_MAX and a final zero */
+
 struct tcp_stats {
 	struct tcp_info_ext info;
 	socklen_t info_bytes;		/* of info that the kernel filled */
@@ -99,6 +101,9 @@ struct tcp_stats {
 	socklen_t cc_bytes;		/* 0: the module tells nothing */
 	bool is_dctcp;
 };
+
+/* The name of a connection's congestion control; "" when that is not known. */
+void tcp_cc_name(int fd, char name[TCP_CC_NAME_BYTES]);
 
 /* Ask the kernel about a connection; what it does not tell is 0. */
 void tcp_info_read(int fd, struct tcp_stats *stats);

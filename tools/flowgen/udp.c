@@ -234,7 +234,8 @@ static void count_packet(struct flow *flow, const struct flowgen_header *header,
 		flow->highest = counter;
 }
 
-static void __count_batch(struct flow *flow, const struct batch *batch, int count)
+static void __count_batch(struct flow *flow, const struct batch *batch,
+			  int count)
 {
 	int i;
 

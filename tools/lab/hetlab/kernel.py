@@ -22,7 +22,7 @@ SERIES = "6.12"
 TARBALL = Path(f"/usr/src/linux-source-{SERIES}.tar.xz")
 OPTION_PATCH = TOP / "santacruz_opt.patch"
 # Lines that make prints for a whole build; only the progress bar depends on it
-BUILD_STEPS = 2700
+BUILD_STEPS = 1800
 COMPILERS = re.compile(r"^\s+(CC|AS|AR|LD|HOSTCC|GEN)\b")
 
 
@@ -113,6 +113,8 @@ def kernel(console: Console, patched: bool = False) -> Kernel:
     key = files_digest(configs, source_key.encode(), cc)
     root = BUILD / "kernel"
     k = Kernel(root / f"src-{source_key}", root / f"um-{key}", key)
+    if (k.source / ".complete").exists() and (k.out / ".complete").exists():
+        return k
     with locked(root):
         if not (k.source / ".complete").exists():
             _unpack(console, k.source, patches)

@@ -90,11 +90,15 @@ class HetNet(Mininet):
         """Build nodes and links, then addresses, neighbours and routes; Mininet calls this."""
         if self.built:
             return
-        super().build()
-        self.by_name = {link.label: link for link in self.links}
-        self._neighbours = {n.name: self._adjacent(n) for n in self.hosts}
-        for node in self.hosts:
-            self._configure(node)
+        try:
+            super().build()
+            self.by_name = {link.label: link for link in self.links}
+            self._neighbours = {n.name: self._adjacent(n) for n in self.hosts}
+            for node in self.hosts:
+                self._configure(node)
+        except LabError:
+            self.stop()
+            raise
 
     def addLink(self, node1: Any, node2: Any, *args: Any, **params: Any) -> HetLink:
         """As Mininet's, with addresses that depend on the number of the link alone."""
