@@ -65,6 +65,7 @@ struct flow {
 	int64_t id;
 	char *addr_text;
 	char *src_text;
+	char *netns;		/* path, NULL: that of the program */
 	int64_t port;
 	int64_t sport;
 	int64_t start;

@@ -47,6 +47,7 @@ static const struct key keys[] = {
 	KEY("id", ANY, INTEGER, id, 0, 65535),
 	KEY("addr", ANY, TEXT, addr_text, 0, 0),
 	KEY("port", ANY, INTEGER, port, 1, 65535),
+	KEY("netns", ANY, TEXT, netns, 0, 0),
 	KEY("sport", SEND, INTEGER, sport, 1, 65535),
 	KEY("src", SEND, TEXT, src_text, 0, 0),
 	KEY("start", SEND, SECONDS, start, 0, MAX_SECONDS),

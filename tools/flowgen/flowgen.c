@@ -17,11 +17,13 @@
 #include "args.h"
 #include "clock.h"
 #include "flow.h"
+#include "netns.h"
 #include "report.h"
 
 #define DEFAULT_T0_DELAY	(100 * NSEC_PER_MSEC)
 #define DEFAULT_SAMPLE_MS	"100"
 #define MAX_SAMPLE_MS		3600000
+#define MAX_NAME		32	/* of a flow, in error messages */
 #define THREAD_STACK_BYTES	(128 << 10)
 
 struct run run = {
@@ -59,6 +61,8 @@ static const char help[] =
 "  port=N           of the receiver, needed (1 to 65535)\n"
 "  addr=IP          send: destination, needed; recv: where to listen (default:\n"
 "                   all addresses)\n"
+"  netns=PATH       network namespace, such as /run/netns/NAME (default: that of\n"
+"                   the program); both ends in one flowgen is what costs least\n"
 "Senders:\n"
 "  src=IP, sport=N  own address and port (default: the kernel's choice)\n"
 "  start=S          when to connect or send (default 0)\n"
@@ -175,6 +179,19 @@ static void parse_flows(int count, char **texts)
 	flow_count = count;
 }
 
+/* A socket stays in the namespace where it is made, its thread need not. */
+static void open_flow(struct flow *flow)
+{
+	char name[MAX_NAME];
+
+	snprintf(name, sizeof(name), "flow %d: netns", (int)flow->id);
+	if (flow->netns)
+		netns_enter(flow->netns, name);
+	flow->ops->open(flow);
+	if (flow->netns)
+		netns_leave();
+}
+
 static void open_flows(void)
 {
 	int i;
@@ -182,7 +199,7 @@ static void open_flows(void)
 	for (i = 0; i < flow_count; i++)
 		run.live += !flow_is_passive(&flows[i]);
 	for (i = 0; i < flow_count; i++)
-		flows[i].ops->open(&flows[i]);
+		open_flow(&flows[i]);
 }
 
 static void stop(int signal)

@@ -327,7 +327,8 @@ check_bytes() {
 	probe bytes --until 1.5 --pcap \
 		--capture "out,/run/netns/$ns_a,va,out" \
 		--capture "in,/run/netns/$ns_b,vb,in"
-	flows "$ns_b" bytes-recv role=recv,id=4,port=5004 role=recv,id=6,port=5006
+	flows "$ns_a" bytes-recv role=recv,id=4,port=5004,netns=/run/netns/"$ns_b" \
+		role=recv,id=6,port=5006,netns=/run/netns/"$ns_b"
 	flows "$ns_a" bytes-send --sample-ms 10 \
 		role=send,id=4,addr=$b4,port=5004,bytes=$bytes,cc=reno,sport=4004 \
 		role=send,id=6,addr=$b6,port=5006,bytes=$bytes,cc=cubic,start=0.3
@@ -433,6 +434,17 @@ check_errors() {
 		"$(value errors-recv error 9 what) $(value errors-recv error 9 errno)"
 	equal "errors: the other flow completes" true \
 		"$(value errors-send end 0 complete)"
+}
+
+check_netns_error() {
+	local got=0
+	"$flowgen" --out /dev/null role=recv,id=7,port=5001,netns=/nowhere \
+		>"$tmp/usage" 2>&1 || got=$?
+	if [ "$got" -eq 1 ] && grep -q 'flow 7: netns: /nowhere' "$tmp/usage"; then
+		pass "errors: missing namespace"
+	else
+		fail "errors: missing namespace" "status $got: $(cat "$tmp/usage")"
+	fi
 }
 
 # A connection that does not get through, and SIGTERM.
@@ -625,6 +637,7 @@ main() {
 	check_bytes
 	check_duration
 	check_errors
+	check_netns_error
 	check_stop
 	check_udp
 	check_queue

@@ -15,7 +15,7 @@ struct netns_id {
 
 /*
  * Go into the namespace of a path, and back to that of the program.  Both exit
- * when that fails; the message names the label.
+ * when that fails; the message begins with the label.
  */
 struct netns_id netns_enter(const char *path, const char *label);
 void netns_leave(void);

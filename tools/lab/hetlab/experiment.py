@@ -21,9 +21,10 @@ from hetlab.topo import HetNet, Network
 
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 SETTLE_S = 3
-# Processes that wake at one instant run in an order that depends on their past, and in
-# the virtual-time kernel each look at the clock costs 256 ns: keep their instants apart
+# Threads that wake at one instant run in an order that depends on their past: keep the
+# instants of hosts (sampling) and of flows (start, end) apart
 STAGGER_S = 20e-6
+FLOW_AFTER_S = 10e-6
 MODULE_OF = {
     "westwood_fr": "tcp_westwood_fr",
     "westwood_gfr": "tcp_westwood_fr",
@@ -158,7 +159,8 @@ class Run:
     def _send_arg(self, flow: dict[str, Any]) -> str:
         addr = self.net.address(flow["src"], flow["dst"], self.sc["ipv6"])
         words = ["role=send", f"id={flow['id']}", f"addr={addr}", f"port={flow['port']}"]
-        words += [f"start={flow['start_s']:g}", f"duration={flow['duration_s']:g}"]
+        start = flow["start_s"] + FLOW_AFTER_S * (1 + flow["id"] / 1000)
+        words += [f"start={start:.9f}", f"duration={flow['duration_s']:g}"]
         given = {k: flow[k] for k in SEND_KEYS[flow["proto"]] if flow.get(k)}
         words += [f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in given.items()]
         if flow["proto"] == "tcp":
