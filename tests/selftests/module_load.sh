@@ -15,9 +15,15 @@ for cc in "${CCS[@]}"; do
 	check "$cc is available" available "$cc"
 done
 
-setup_ns delay 5ms
+default_is()
+{
+	[ "$(ip netns exec "$NS_S" sysctl -n "$KEY")" = "$1" ]
+}
+
 for cc in "${CCS[@]}"; do
-	check "$cc as the default of a namespace" ip netns exec "$NS_S" sysctl -qw "$KEY=$cc"
+	check "$cc as the default" sysctl -qw "$KEY=$cc"
+	setup_ns delay 5ms rate 20mbit
+	check "$cc is inherited by a new namespace" default_is "$cc"
 	check "$cc by route" ip -n "$NS_S" route replace 192.0.2.0/24 dev s0 congctl "$cc"
 	for addr in 192.0.2.2 2001:db8::2; do
 		sent=$(transfer "$cc" 1 "$addr" | field bytes_acked)
@@ -25,10 +31,10 @@ for cc in "${CCS[@]}"; do
 	done
 done
 
-ip netns exec "$NS_S" sysctl -qw "$KEY=santacruz"
+sysctl -qw "$KEY=santacruz"
+setup_ns delay 5ms rate 20mbit
+sysctl -qw "$KEY=cubic"
 refuse "rmmod while a namespace uses it" rmmod tcp_santacruz
-ip netns exec "$NS_S" sysctl -qw "$KEY=cubic"
-ip netns exec "$NS_D" sysctl -qw "$KEY=cubic"
 transfer hybla_ext 3 >/dev/null &
 sleep 1
 refuse "rmmod while a socket uses it" rmmod tcp_hybla_ext

@@ -66,7 +66,7 @@ cc_of()
 	esac
 }
 
-setup_ns delay 10ms loss 1% limit 1000
+setup_ns delay 10ms rate 5mbit loss 1% limit 1000
 known=0
 while read -r module name low high step; do
 	[ -n "$module" ] || continue
@@ -76,7 +76,7 @@ while read -r module name low high step; do
 	for value in "$low" "$high"; do
 		check "$name takes $value" put "$file" "$value"
 		check "$name reads back $value" same_number "$file" "$value"
-		sent=$(transfer "$(cc_of "$module")" 1 | field bytes_acked)
+		sent=$(transfer "$(cc_of "$module")" 3 | field bytes_acked)
 		check "$(cc_of "$module") works with $name=$value" [ "${sent:-0}" -gt 20000 ]
 	done
 	for value in "$(awk "BEGIN { printf \"%.9g\", $high + $step }")" -1 "" x 1.2.3 99999999999 0.0001; do

@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.virtual
 Hetlab = Callable[..., "subprocess.CompletedProcess[str]"]
-SHORT = ("--set", "duration_s=2")
+SHORT = ("--set", "duration_s=4")
 
 
 @pytest.mark.parametrize("command", [(), ("kernel",), ("run",), ("exec",), ("list",), ("report",)])
@@ -76,10 +76,15 @@ def test_fault_of_one_run_keeps_the_others(hetlab: Hetlab, tmp_path: Path) -> No
 
 
 def test_a_queue_that_tc_cannot_take_aborts_the_run(hetlab: Hetlab, tmp_path: Path) -> None:
-    args = ("--set", "link.bottleneck.forward.aqm=red", "--set", "link.bottleneck.forward.aqm_options.probability=7")
+    aqm = "link.bottleneck.forward.aqm"
+    args = ("--set", f"{aqm}=fq_codel", "--set", f"{aqm}_options.target=soon")
     done = hetlab("run", "bulk", "--cc", "reno", *args, *SHORT, "--out", tmp_path)
     assert done.returncode == 1
-    assert "r1: " in done.stderr
+    assert "r1: " in done.stderr and "soon" in done.stderr
+    args = ("--set", f"{aqm}=red", "--set", f"{aqm}_options.probability=7")
+    done = hetlab("run", "bulk", "--cc", "reno", *args, *SHORT, "--out", tmp_path)
+    assert done.returncode == 1
+    assert "probability=7: allowed range is 0..1" in done.stderr
 
 
 def test_parameters_do_not_leak_into_the_next_run(hetlab: Hetlab, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def fifo(arrivals: Any, queue: int) -> Any:
     return np.array(delay)
 
 
-@pytest.mark.parametrize(("rate", "on", "off"), [(1.94, 0, 0), (2.6613, 0, 0), (8, 0.0513, 0.1487)])
+@pytest.mark.parametrize(("rate", "on", "off"), [(1.94, 0, 0), (2.6613, 0, 0), (7.93, 0.0513, 0.1487)])
 def test_queue_is_an_exact_fifo(tmp_path: Path, run_json: Run, rate: float, on: float, off: float) -> None:
     result, sent, delay = udp(tmp_path, run_json, rate, on, off)
     model = fifo(sent, 10) + 0.025
@@ -152,6 +152,7 @@ def test_same_seed_same_bytes_in_any_order(run_json: Run, tmp_path: Path) -> Non
 
 
 def test_another_seed_another_run(run_json: Run, tmp_path: Path) -> None:
-    a, b = run_json("geo", "--cc", "reno", "--set", "duration_s=60", "--seeds", "2", "--out", tmp_path)
+    runs = run_json("geo", "--cc", "reno", "--set", "duration_s=60", "--seeds", "2", "--out", tmp_path)
+    a, b = sorted(runs, key=lambda r: int(r["seed"]))
     assert (a["seed"], b["seed"]) == (1, 2)
     assert a["queue"]["loss_model_drops"] != b["queue"]["loss_model_drops"] or a["owd_ms"] != b["owd_ms"]

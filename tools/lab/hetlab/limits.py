@@ -15,6 +15,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "queue_bdp": (0.001, 1000),
     "percent": (0, 100),
     "ber": (0, 0.01),
+    "probability": (0, 1),
     "mtu": (576, 65_535),
     "duration_s": (0.01, 86_400),
     "start_s": (0, 86_400),

@@ -169,6 +169,7 @@ def _aqm(d: Direction, dev: str) -> Qdisc:
     if d.aqm != "red":
         return Qdisc(dev, f"{parent} limit {d.queue_pkts} {_options(d.aqm_options)}", d.aqm, {"limit": d.queue_pkts})
     opts = {"min_pkts": 5, "max_pkts": 15, "probability": 0.1, "ecn": 0} | d.aqm_options
+    in_range("probability", float(opts["probability"]))
     size = d.mtu + ETHERNET_HEADER
     low, high = int(opts["min_pkts"]), int(opts["max_pkts"])
     limit = d.queue_pkts * size
