@@ -46,9 +46,13 @@
  *    there, or at once if the queue stands over eight ACKs. Segments are paced.
  *  - The window's own steps of the last round are added to the measured queue
  *    (predict=0 restores the paper): they show one round trip later, and
- *    without them the window overshoots by one or two packets and swings.
+ *    without them the queue swings by two packets around N_op instead of half.
  *  - Initial window (init_cwnd=2 restores it): the kernel's, at least two.
- *  - A loss in start-up with more than N_op packets queued is congestion.
+ *    Start-up and initial window by the paper cost 5 % of goodput over 10 s
+ *    (1.331 of 1.398 Mbit/s; 1.5 Mbit/s, 80 ms, N_op = 1.5).
+ *  - A loss in start-up with more than N_op packets queued is congestion: the
+ *    queue of a fast start-up overflows before two intervals have passed.
+ *  - A step that falls into a recovery is made when the recovery ends.
  *
  * ss -ti: vegas enabled = forward delay (not rtt) in use, rttcnt = queue
  * estimate in packets, rtt and minrtt in microseconds.
