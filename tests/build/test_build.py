@@ -35,14 +35,9 @@ def test_modules_build_without_warnings(series: str) -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("tool", ["checkpatch.sh", "sparse.sh", "fnlen.py"])
-def test_kernel_style(tool: str) -> None:
-    done = run(TOP / "tools" / "ci" / tool)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-
-
-def test_python_and_shell_style() -> None:
-    done = run("tools/ci/lint.sh")
+@pytest.mark.parametrize("check", ["checkpatch", "sparse", "fnlen", "shellcheck", "ruff", "mypy"])
+def test_style(check: str) -> None:
+    done = run("tools/ci/lint.sh", check)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
