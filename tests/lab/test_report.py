@@ -88,8 +88,9 @@ def write_series(directory: Path, sc: dict[str, Any]) -> None:
     often = np.arange(int(sc["duration_s"] * 100)) / 100
     names = [sc["measure"]["bottleneck"]] * len(often)
     table(directory / "queue.parquet", queue=names, t=often, pkts=np.floor(often * 9 % 17))
+    delay = np.where(np.arange(len(often)) % 50 == 7, np.nan, 40 + 20 * np.sin(often) ** 2)
     for src, dst in sc["measure"]["owd"]:
-        table(directory / f"owd-{src}-{dst}.parquet", t=often, owd_ms=40 + 20 * np.sin(often) ** 2)
+        table(directory / f"owd-{src}-{dst}.parquet", t=often, owd_ms=delay)
 
 
 def write_run(
@@ -173,6 +174,17 @@ def test_page(basic: tuple[Path, Page]) -> None:
     assert row[5:12] == ["12", "1", "5.8", "9", "16", "3", "0"]
     assert row[12:] == ["47.5", "60.5"], "no fairness with a single flow"
     assert any("stranger" in text for text, _best in p.row("stranger"))
+
+
+def test_lost_packets_have_no_delay(tmp_path: Path) -> None:
+    directory = write_run(tmp_path, resolved(), "cubic")
+    (run,) = (report.Run(d, r) for d, r in results.read_all(tmp_path))
+    assert run.directory == directory
+    delays = report.read_delays([run])
+    assert len(delays) > 100
+    assert np.all(np.isfinite(delays)), "a lost packet is NaN in the series"
+    (axes,) = plots.delay_cdf("x", {"cubic": delays}).axes
+    assert np.all(np.isfinite(np.asarray(axes.lines[0].get_xdata())))
 
 
 def test_best_values_are_marked(basic: tuple[Path, Page]) -> None:

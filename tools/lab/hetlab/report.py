@@ -371,14 +371,15 @@ def read_queue(run: Run) -> plots.Series:
 
 
 def read_delays(runs: Sequence[Run]) -> Floats:
-    """One-way delays (ms) of all packets of some runs, steady part."""
+    """One-way delays (ms) of all packets of some runs that arrived, steady part."""
     delays = [np.empty(0)]
     for run in runs:
         measure = run.result["scenario_resolved"]["measure"]
         for src, dst in measure["owd"]:
             table = _read(run.directory / f"owd-{src}-{dst}.parquet", ("t", "owd_ms"))
-            inside = table["t"] >= measure["steady_from_s"]
-            delays.append(table["owd_ms"][inside & (table["t"] <= run.result["scenario_resolved"]["duration_s"])])
+            t, delay = table["t"], table["owd_ms"]
+            inside = (t >= measure["steady_from_s"]) & (t <= run.result["scenario_resolved"]["duration_s"])
+            delays.append(delay[inside & ~np.isnan(delay)])
     return np.concatenate(delays)
 
 
