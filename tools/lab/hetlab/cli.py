@@ -62,7 +62,7 @@ def run_command(
     """Run each congestion control over each scenario and seed."""
     loaded = [s for name in scenarios for s in scenario.load(name, set_)]
     variants = [jobs.parse_cc(text) for text in cc or []]
-    todo = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds))
+    planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds))
     directory = out or BUILD / "results" / time.strftime("%Y%m%d-%H%M%S")
     rows: list[dict[str, Any]] = []
 
@@ -71,7 +71,7 @@ def run_command(
         if as_json:
             print(json.dumps(result), flush=True)
 
-    campaign = carry_out(todo, on, directory, report, patched, machines)
+    campaign = carry_out(planned, on, directory, report, patched, machines)
     if not as_json and rows:
         show(table(rows))
     err.print(f"results in {directory}" if rows else "no results")
@@ -79,7 +79,7 @@ def run_command(
 
 
 def carry_out(
-    todo: list[dict[str, Any]],
+    planned: list[dict[str, Any]],
     on: str,
     out: Path,
     report: Any,
@@ -95,7 +95,7 @@ def carry_out(
     runner = VirtualRunner(k.executable, modules, machines) if k and modules else HostRunner()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("running", total=len(todo))
+        task = bar.add_task("running", total=len(planned))
         campaign = jobs.Campaign(out, hashes, report)
 
         def outcome(job: dict[str, Any], error: str | None, wall_s: float) -> None:
@@ -104,9 +104,9 @@ def carry_out(
             bar.update(task, advance=1, description=name)
             if not err.is_terminal:
                 over = campaign.done + len(campaign.failed)
-                print(f"{over}/{len(todo)} {name} {error or f'{wall_s:.1f} s'}", file=sys.stderr)
+                print(f"{over}/{len(planned)} {name} {error or f'{wall_s:.1f} s'}", file=sys.stderr)
 
-        runner.run(todo, outcome)
+        runner.run(planned, outcome)
     return campaign
 
 
