@@ -2,7 +2,6 @@
 """hetlab exec: status and output passed through, scripts of ours and of others, the limit."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -47,33 +46,37 @@ def test_command_that_does_not_exist(hetlab: Hetlab) -> None:
     assert hetlab("exec", "--", "no-such-command").returncode == 127
 
 
+AS_NOBODY = """
+import sys
+sys.path.insert(0, "{top}/tools/lab")
+from pathlib import Path
+from hetlab import guest_exec, uml
+uml.BUILD = Path("{mine}")
+guest_exec.os.chdir("/")
+build = Path("{top}/build")
+kernel = next(p / "linux" for p in (build / "kernel").glob("um-*") if (p / ".complete").exists())
+modules = next(p for p in (build / "modules").glob("um-*") if (p / ".complete").exists())
+command = ["sh", "-c", "id -u; ip link add type veth && echo made"]
+sys.exit(guest_exec.execute(kernel, modules, command, 60))
+"""
+
+
 def test_as_an_ordinary_user(hetlab: Hetlab, tmp_path: Path) -> None:
-    """The same command, called by somebody who is not root."""
+    """The same, called by somebody who is not root; the tree is bound to where they may look."""
     if os.geteuid() != 0:
         assert hetlab("exec", "--", "true").returncode == 0
         return
-    mine = tmp_path / "build"
-    shutil.copytree(TOP / "build" / "modules", mine / "modules", symlinks=True)
-    script = f"""
-import os, sys
-os.setgid(65534); os.setuid(65534)
-sys.path.insert(0, {str(TOP / "tools/lab")!r})
-from pathlib import Path
-from hetlab import uml, guest_exec
-uml.BUILD = Path({str(mine)!r})
-guest_exec.os.chdir("/")
-from hetlab.paths import BUILD
-kernel = next((BUILD / "kernel").glob("um-*/linux"))
-modules = next(p for p in sorted((BUILD / "modules").glob("um-*")) if p.is_dir())
-sys.exit(guest_exec.execute(kernel, modules, ["sh", "-c", "id -u; ip link add type dummy && echo made"], 60))
-"""
+    top, mine = tmp_path / "top", tmp_path / "mine"
+    for path in (top, mine):
+        path.mkdir()
+    os.chown(mine, 65534, 65534)
     for path in (tmp_path, *tmp_path.parents):
-        if path.stat().st_uid == 0 and path != Path("/"):
-            path.chmod(path.stat().st_mode | 0o755)
-    for path in (mine, *mine.rglob("*")):
-        os.chown(path, 65534, 65534)
-    python = TOP / "build" / "venv" / "bin" / "python"
-    done = subprocess.run([python, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+        if path != Path("/"):
+            path.chmod(path.stat().st_mode | 0o055)
+    (tmp_path / "as_nobody.py").write_text(AS_NOBODY.format(top=top, mine=mine))
+    drop = f"setpriv --reuid 65534 --regid 65534 --clear-groups {top}/build/venv/bin/python {tmp_path}/as_nobody.py"
+    bind = f"mount --bind {TOP} {top} && exec {drop}"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", bind], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["0", "made"]
 

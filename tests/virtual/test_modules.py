@@ -6,11 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
-from hetlab.paths import TOP
+from hetlab.paths import BIN, TOP
 
 pytestmark = pytest.mark.virtual
 SELFTESTS = TOP / "tests" / "selftests"
 NAMES = sorted(p.name for p in SELFTESTS.iterdir() if p.stat().st_mode & 0o100)
+
+
+def test_traffic_tools(hetlab: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
+    done = hetlab("exec", "--", TOP / "tools" / "flowgen" / "flowgen_test.sh", BIN)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert ", 0 failed" in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", NAMES)
