@@ -24,7 +24,7 @@
  *    segments) slow start is Reno's: by 2^rho - 1 a single ACK would pass it.
  *  - Above that threshold the window grows as Reno's until the first loss
  *    (settle=0 restores the paper). By rho^2 = 576 segments per round trip of
- *    600 ms it overflows any buffer one round after the pipe is full: 10 Mbit/s
+ *    600 ms it fills a buffer within a round once the pipe is full: 10 Mbit/s
  *    with half a bandwidth-delay product of buffer lost 20 % of all packets.
  *
  * ss -ti: vegas enabled = rho is above 1, rttcnt = rho in hundredths, rtt and

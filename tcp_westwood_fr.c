@@ -22,7 +22,7 @@
  *  - A loss never raises the window at once (jump=1 restores it). Where
  *    BWE * RTTmin / a exceeds cwnd, ssthresh takes it after recovery and slow
  *    start carries the window there; a jump sends the difference as one burst
- *    (10 Mbit/s, 600 ms, 0.5 % loss: +10 % goodput, 2500 drops instead of 60).
+ *    (10 Mbit/s, 600 ms, 0.5 % loss: +12 % goodput, 2500 drops instead of 60).
  *  - Delivered data is counted from the stack's delivery counter, selective and
  *    duplicate ACKs included, so no average segment size is guessed.
  *  - A sample during which the application limited the sender can raise BWE
