@@ -29,6 +29,8 @@
  *
  * Forward delay: S is the send time of the packet that caused the ACK, from the
  * retransmission queue (microseconds). R comes from, in this order,
+ *   option      arrival at the receiver in microseconds (santacruz_opt.patch on
+ *               both sides); S is exact for retransmissions as well;
  *   timestamps  TSval of the ACK (RFC 7323), in the peer's ticks, which are
  *               measured (1 us where tcp_usec_ts is on, else 1 ms and more);
  *   rtt         arrival of the ACK at the sender, where the peer has no
@@ -54,7 +56,7 @@
  *    queue of a fast start-up overflows before two intervals have passed.
  *  - A step that falls into a recovery is made when the recovery ends.
  *
- * ss -ti: vegas enabled = forward delay (not rtt) in use, rttcnt = queue
+ * ss -ti: vegas enabled = source of R (0 rtt, 1 timestamps, 2 option), rttcnt = queue
  * estimate in packets, rtt and minrtt in microseconds.
  *
  * References
@@ -102,6 +104,7 @@ enum santacruz_mode {
 enum santacruz_source {
 	SANTACRUZ_RTT,
 	SANTACRUZ_TSTAMP,
+	SANTACRUZ_OPTION,
 };
 
 /**
@@ -129,9 +132,9 @@ struct santacruz {
 	u32 probe_us;
 	u32 cwnd_end[2];
 	u8 mode:2,
-	   source:1,
-	   grew:2,
-	   startup:1,
+	   source:2,
+	   grew:2;
+	u8 startup:1,
 	   marked:1,
 	   probing:1;
 };
@@ -145,6 +148,19 @@ static s32 santacruz_milli_to_rd(unsigned int milli)
 static s32 santacruz_n_op(void)
 {
 	return santacruz_milli_to_rd(READ_ONCE(n_op));
+}
+
+static u8 santacruz_best_source(const struct tcp_sock *tp)
+{
+	if (hetcc_option_ok(tp))
+		return SANTACRUZ_OPTION;
+	return tp->rx_opt.tstamp_ok ? SANTACRUZ_TSTAMP : SANTACRUZ_RTT;
+}
+
+static u32 santacruz_best_tick_us(const struct tcp_sock *tp, u8 source)
+{
+	return source != SANTACRUZ_TSTAMP || hetcc_usec_ts(tp) ?
+	       1 : SANTACRUZ_TICK_MS_US;
 }
 
 static void santacruz_begin_interval(struct sock *sk)
@@ -165,9 +181,8 @@ static void santacruz_init(struct sock *sk)
 	sc->delivered = tp->delivered;
 	sc->startup = 1;
 	sc->mode = SANTACRUZ_HOLD;
-	sc->source = tp->rx_opt.tstamp_ok ? SANTACRUZ_TSTAMP : SANTACRUZ_RTT;
-	sc->tick_us = sc->source == SANTACRUZ_RTT || hetcc_usec_ts(tp) ?
-		      1 : SANTACRUZ_TICK_MS_US;
+	sc->source = santacruz_best_source(tp);
+	sc->tick_us = santacruz_best_tick_us(tp, sc->source);
 	santacruz_begin_interval(sk);
 	if (hetcc_is_fresh(tp)) {
 		iw = iw ? iw : tcp_snd_cwnd(tp);
@@ -222,6 +237,28 @@ static u32 santacruz_receive_us(struct sock *sk, u32 now_us)
 	return now_us;
 }
 
+/* S and R of equation 1; false if the ACK has none */
+static bool santacruz_times(struct sock *sk, s32 rtt_us, u32 *s_us, u32 *r_us)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 now_us = (u32)tp->tcp_mstamp;
+	u8 source;
+
+	if (sc->source == SANTACRUZ_OPTION) {
+		if (hetcc_option_ok(tp))
+			return hetcc_option_sample(sk, s_us, r_us);
+		source = santacruz_best_source(tp);
+		santacruz_use_clock(sc, source,
+				    santacruz_best_tick_us(tp, source));
+	}
+	if (rtt_us <= 0)
+		return false;
+	*s_us = now_us - (u32)rtt_us;
+	*r_us = santacruz_receive_us(sk, now_us);
+	return true;
+}
+
 /* The state diagram of the 2000 paper; noise below delta is no growth */
 static void santacruz_count_growth(struct santacruz *sc, s32 previous)
 {
@@ -268,7 +305,6 @@ static void santacruz_end_interval(struct sock *sk)
 		sc->mode = SANTACRUZ_LOWER;
 	else
 		sc->mode = SANTACRUZ_HOLD;
-	tp->snd_cwnd_cnt = 0;
 	sc->cwnd_end[1] = sc->cwnd_end[0];
 	sc->cwnd_end[0] = tcp_snd_cwnd(tp);
 }
@@ -330,16 +366,13 @@ static void santacruz_pkts_acked(struct sock *sk,
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 now_us = (u32)tp->tcp_mstamp;
 	u32 pkts = tp->delivered - sc->delivered;
-	u32 r_us;
+	u32 s_us, r_us;
 
-	if (sample->rtt_us <= 0)
+	if (!santacruz_times(sk, sample->rtt_us, &s_us, &r_us))
 		return;
 	sc->delivered = tp->delivered;
-	r_us = santacruz_receive_us(sk, now_us);
-	hetcc_rd_sample(&sc->rd, now_us - (u32)sample->rtt_us, r_us, pkts,
-			sc->tick_us);
+	hetcc_rd_sample(&sc->rd, s_us, r_us, pkts, sc->tick_us);
 	if (sc->startup && tcp_in_slow_start(tp)) {
 		if (READ_ONCE(startup))
 			santacruz_check_startup(sk);
@@ -454,7 +487,7 @@ static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	return hetcc_fill_vegas(ext, attr, info,
-				sc->source == SANTACRUZ_TSTAMP,
+				sc->source,
 				max(sc->rd.n, 0) / HETCC_RD_ONE,
 				tp->srtt_us >> 3, tcp_min_rtt(tp));
 }
@@ -462,6 +495,7 @@ static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 static struct tcp_congestion_ops santacruz_ops __read_mostly = {
 	.name		= "santacruz",
 	.owner		= THIS_MODULE,
+	.flags		= HETCC_CONG_WANTS_OPTION,
 	.init		= santacruz_init,
 	.ssthresh	= santacruz_ssthresh,
 	.cong_avoid	= santacruz_cong_avoid,

@@ -13,7 +13,7 @@
  * @ext: extensions that were asked for
  * @attr: attribute to be set
  * @info: to be filled
- * @enabled: the module's estimator is in use on this connection
+ * @enabled: not 0: the module's estimator is in use on this connection
  * @count: what the module counts (its header says)
  * @rtt_us: latest round trip time
  * @minrtt_us: minimum round trip time
@@ -21,7 +21,7 @@
  * Return: bytes of @info that are valid, 0 if this was not asked for.
  */
 static inline size_t hetcc_fill_vegas(u32 ext, int *attr,
-				      union tcp_cc_info *info, bool enabled,
+				      union tcp_cc_info *info, u32 enabled,
 				      u32 count, u32 rtt_us, u32 minrtt_us)
 {
 	if (!(ext & (1 << (INET_DIAG_VEGASINFO - 1))))

@@ -7,6 +7,9 @@
 #define HETCC_COMPAT_H
 
 #include <net/tcp.h>
+#ifdef HETCC_HAVE_SANTACRUZ_OPTION
+#include <net/tcp_santacruz.h>
+#endif
 
 /* Microsecond timestamps, since 6.7: both directions of a Linux path use them
  * where the route says so.
@@ -18,6 +21,49 @@ static inline bool hetcc_usec_ts(const struct tcp_sock *tp)
 #else
 	return false;
 #endif
+}
+
+/* Ask for the Santa Cruz option (santacruz_opt.patch) where there is one */
+#ifdef HETCC_HAVE_SANTACRUZ_OPTION
+#define HETCC_CONG_WANTS_OPTION	TCP_CONG_WANTS_SC
+#else
+#define HETCC_CONG_WANTS_OPTION	0
+#endif
+
+/**
+ * hetcc_option_ok() - does the connection have the Santa Cruz option?
+ * @tp: socket; a path that takes the option away ends it during the connection
+ */
+static inline bool hetcc_option_ok(const struct tcp_sock *tp)
+{
+#ifdef HETCC_HAVE_SANTACRUZ_OPTION
+	return tcp_sc_ok(tp);
+#else
+	return false;
+#endif
+}
+
+/**
+ * hetcc_option_sample() - what the option says about the current ACK
+ * @sk: socket
+ * @s_us: set to the send time of the transmission that caused the ACK
+ * @r_us: set to its arrival, receiver's clock
+ *
+ * Return: false if the ACK names none whose send time is known.
+ */
+static inline bool hetcc_option_sample(const struct sock *sk, u32 *s_us,
+				       u32 *r_us)
+{
+#ifdef HETCC_HAVE_SANTACRUZ_OPTION
+	const struct tcp_sc *sc = tcp_sc_current(sk);
+
+	if (sc) {
+		*s_us = sc->snd_us;
+		*r_us = sc->rcv_us;
+		return true;
+	}
+#endif
+	return false;
 }
 
 #endif /* HETCC_COMPAT_H */

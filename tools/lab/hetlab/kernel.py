@@ -86,14 +86,15 @@ def _tail(log: Path, lines: int = 15) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
 
 
-def _inputs(patched: bool) -> tuple[list[Path], list[Path]]:
+def _inputs(patched: bool, debug: bool) -> tuple[list[Path], list[Path]]:
     """Patches and configuration fragments of a variant."""
     patches = sorted((KERNEL_DIR / "patches").glob("*.patch"))
     if patched:
         if not OPTION_PATCH.is_file():
             raise LabError("--patched: this tree has no santacruz_opt.patch")
         patches.append(OPTION_PATCH)
-    return patches, sorted((KERNEL_DIR / "config").glob("lab*.config"))
+    names = ["lab.config", *(["santacruz.config"] if patched else []), *(["debug.config"] if debug else [])]
+    return patches, [KERNEL_DIR / "config" / name for name in names]
 
 
 def _version() -> str:
@@ -105,9 +106,9 @@ def _version() -> str:
     return out.stdout.strip() or str(TARBALL.stat().st_size)
 
 
-def kernel(console: Console, patched: bool = False) -> Kernel:
-    """The lab's kernel, built if it is not there yet."""
-    patches, configs = _inputs(patched)
+def kernel(console: Console, patched: bool = False, debug: bool = False) -> Kernel:
+    """The lab's kernel, built if it is not there yet; ``debug`` has KASAN and UBSAN."""
+    patches, configs = _inputs(patched, debug)
     cc = subprocess.run(["gcc", "--version"], capture_output=True, check=False).stdout.split(b"\n")[0]
     source_key = files_digest(patches, _version().encode())
     key = files_digest(configs, source_key.encode(), cc)

@@ -22,6 +22,7 @@ from hetlab.paths import SCENARIOS
 FORMAT = 1
 FIRST_PORT = 5001
 IP_TCP_HEADERS = 40
+OPTION_SYSCTL = "net.ipv4.tcp_santacruz"
 
 
 def _ranged(name: str) -> Any:
@@ -331,6 +332,11 @@ def resolve(scenario: Scenario) -> dict[str, Any]:
         "measure": m.measure.model_dump()
         | {"bottleneck": bottleneck, "queues": queues, "owd": [list(p) for p in tested] if m.measure.owd else []},
     }
+
+
+def needs_option(scenario: Scenario) -> bool:
+    """Whether a scenario sets the sysctl that only a kernel with santacruz_opt.patch has."""
+    return OPTION_SYSCTL in scenario.model.sysctl
 
 
 # Windows never the limit, nothing remembered from an earlier connection
