@@ -31,10 +31,11 @@ err = Console(stderr=True, highlight=False)
 @app.command("kernel")
 def kernel_command(
     patched: Annotated[bool, typer.Option(help="with the Santa Cruz option (santacruz_opt.patch)")] = False,
+    debug: Annotated[bool, typer.Option(help="with KASAN and UBSAN; several times slower")] = False,
 ) -> None:
     """Build the User-Mode Linux kernel, the modules for it and the traffic tools; nothing is built twice."""
     begun = time.monotonic()
-    k = kernel.kernel(err, patched)
+    k = kernel.kernel(err, patched, debug)
     directory = kernel.modules(err, k)
     kernel.tools(err)
     print(f"kernel   {k.executable}\nmodules  {directory}\nready in {time.monotonic() - begun:.1f} s")
@@ -56,11 +57,16 @@ def run_command(
     on: Annotated[Literal["virtual", "host"], typer.Option(help="where to run")] = "virtual",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/results/TIME")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object per run on stdout")] = False,
-    patched: Annotated[bool, typer.Option(help="kernel with the Santa Cruz option")] = False,
+    patched: Annotated[
+        bool | None,
+        typer.Option(help="kernel with the Santa Cruz option; default: if a scenario sets its sysctl"),
+    ] = None,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
 ) -> None:
     """Run each congestion control over each scenario and seed."""
     loaded = [s for name in scenarios for s in scenario.load(name, set_)]
+    if patched is None:
+        patched = any(scenario.needs_option(s) for s in loaded)
     variants = [jobs.parse_cc(text) for text in cc or []]
     planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds))
     directory = out or BUILD / "results" / time.strftime("%Y%m%d-%H%M%S")
@@ -175,6 +181,7 @@ def _num(value: float | None, places: int) -> str:
 def exec_command(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="what to run, after --")],
     patched: Annotated[bool, typer.Option(help="kernel with the Santa Cruz option")] = False,
+    debug: Annotated[bool, typer.Option(help="kernel with KASAN and UBSAN")] = False,
     wall_limit: Annotated[
         float, typer.Option(metavar="SECONDS", min=1, max=86_400, help="stop the command after this much real time")
     ] = 600,
@@ -185,10 +192,35 @@ def exec_command(
     """
     from hetlab.guest_exec import execute
 
-    k = kernel.kernel(err, patched)
+    k = kernel.kernel(err, patched, debug)
     modules = kernel.modules(err, k)
     kernel.tools(err)
     raise typer.Exit(execute(k.executable, modules, command, wall_limit))
+
+
+@app.command("packet")
+def packet_command(
+    scripts: Annotated[list[Path], typer.Argument(metavar="SCRIPT.pkt...", help="packet scripts, see tests/README")],
+    patched: Annotated[bool, typer.Option(help="kernel with the Santa Cruz option")] = False,
+    debug: Annotated[bool, typer.Option(help="kernel with KASAN and UBSAN")] = False,
+    ip: Annotated[Literal["4", "6"] | None, typer.Option(help="one IP version; default: both")] = None,
+    pcap_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="record SCRIPT-ipvN.pcap there, times since the script began")
+    ] = None,
+    verbose: Annotated[bool, typer.Option(help="print every packet in the notation of scripts")] = False,
+    wall_limit: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1, max=86_400, help="stop after this much real time")
+    ] = 600,
+) -> None:
+    """Play packet scripts against the kernel's TCP: all in one machine, in order, TAP on stdout."""
+    from hetlab.guest_exec import execute
+    from hetlab.packet import host
+
+    host.check(scripts)
+    k = kernel.kernel(err, patched, debug)
+    modules = kernel.modules(err, k)
+    kernel.tools(err)
+    raise typer.Exit(execute(k.executable, modules, host.command(scripts, ip, pcap_dir, verbose), wall_limit))
 
 
 @app.command("list")

@@ -155,12 +155,13 @@ def _build(console: Console, k: Kernel, configs: list[Path]) -> None:
 
 
 def _check_config(config: Path, fragments: list[Path]) -> None:
-    """Every option that a fragment switches on must have survived."""
+    """Every option that the fragments switch on must have survived; the last word on an option counts."""
     have = set(config.read_text().splitlines())
-    wanted = [
-        line.strip() for f in fragments for line in f.read_text().splitlines() if re.match(r"CONFIG_\w+=[ym\d\"]", line)
-    ]
-    lost = [line for line in wanted if line not in have]
+    said: dict[str, str] = {}
+    for line in (text.strip() for f in fragments for text in f.read_text().splitlines()):
+        if match := re.match(r"(?:# )?(CONFIG_\w+)(?:=[ym\d\"]| is not set)", line):
+            said[match[1]] = line
+    lost = [line for line in said.values() if not line.startswith("#") and line not in have]
     if lost:
         raise LabError(f"kernel configuration: these options did not survive: {', '.join(lost)}")
 

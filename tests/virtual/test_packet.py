@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0
+"""All packet scripts in one machine per kernel, and that a script which is wrong fails."""
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hetlab.kernel import OPTION_PATCH
+from hetlab.packet.model import Env
+from hetlab.packet.parser import parse
+from hetlab.paths import TOP
+
+pytestmark = pytest.mark.virtual
+Points = dict[tuple[str, int], tuple[bool, str]]
+Hetlab = Callable[..., "subprocess.CompletedProcess[str]"]
+SCRIPTS = sorted((TOP / "tests" / "packet").glob("*.pkt"))
+KERNELS = ["unpatched"] + ["patched"] * OPTION_PATCH.is_file()
+POINT = re.compile(r"^(ok|not ok) \d+ - (\S+) ipv(\d)$")
+
+
+def points(output: str) -> Points:
+    """TAP as (script, IP version): (held, diagnostics)."""
+    found: Points = {}
+    key = None
+    for line in output.splitlines():
+        if point := POINT.match(line):
+            key = point[2], int(point[3])
+            found[key] = point[1] == "ok", ""
+        elif key and line.startswith("#"):
+            found[key] = found[key][0], f"{found[key][1]}{line}\n"
+    return found
+
+
+@pytest.fixture(scope="module", params=KERNELS)
+def outcome(request: pytest.FixtureRequest, hetlab: Hetlab) -> tuple[bool, Points]:
+    """One machine per kernel for all scripts: whether it is patched, and what they gave."""
+    patched = request.param == "patched"
+    done = hetlab("packet", "--patched" if patched else "--no-patched", *SCRIPTS)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return patched, points(done.stdout)
+
+
+@pytest.mark.parametrize("version", [4, 6], ids=["ipv4", "ipv6"])
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: p.stem)
+def test_script(outcome: tuple[bool, Points], path: Path, version: int) -> None:
+    patched, results = outcome
+    script = parse(str(path), path.read_text(), Env(version, patched))
+    if script.settings.ip not in (None, version):
+        assert (path.name, version) not in results
+        return
+    held, said = results[path.name, version]
+    must_fail = not patched and script.directives.get("unpatched") == "fails"
+    assert held != must_fail, said or "it holds on the unpatched kernel: the claim is not shown"
+
+
+HEAD = """0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 connect(3, ..., ...) = -1 EINPROGRESS
++0 > S 0:0(0)
++.1 < S. 0:0(0) ack 1 win 65535 <mss 1000>
++0 > . 1:1(0) ack 1
+"""
+
+
+WRONG = [
+    ("+0 > . 1:1(0) ack 1", "the kernel sent nothing up to"),
+    ("+0 write(3, ..., 100) = 99", "returned 100, not 99"),
+    ("+0 write(3, ..., 100) = 100\n+0 > P. 1:101(100) ack 2", "wrong ack"),
+    ("+0 write(3, ..., 100) = 100\n+0 > P. 1:100(99) ack 1", "wrong length"),
+    ("+0 write(3, ..., 100) = 100\n+0 > P. 1:101(100) ack 1 <TS val any ecr any>", "wrong options"),
+    ("+0 write(3, ..., 100) = 100\n+.01 > P. 1:101(100) ack 1", "too early"),
+    ("+0 write(3, ..., 100) = 100\n+.1 %{ pass }%", "a packet that no line expects"),
+    ("+0 write(3, ..., 100) = 100", "after this line the kernel sent a packet"),
+    ("+0 %{ assert tcpi_snd_cwnd == 3 }%", "tcpi_snd_cwnd = 10"),
+    ('+0 %{ assert MIB["TcpExtNone"] == 0 }%', "no counter of this kernel"),
+    ("+0 `exit 3`", "ended with 3"),
+    ("+0 read(3, ..., 10) = 10", "failed with EAGAIN"),
+    ("+0 frob(3) = 0", "frob is not known"),
+    ("0 > . 1:1(0)", "nothing"),
+]
+
+
+@pytest.fixture(scope="module")
+def wrong(hetlab: Hetlab, tmp_path_factory: pytest.TempPathFactory) -> Points:
+    """One machine for all scripts that must fail."""
+    directory = tmp_path_factory.mktemp("wrong")
+    paths = [directory / f"{number}.pkt" for number in range(len(WRONG))]
+    for path, (lines, _) in zip(paths, WRONG, strict=True):
+        path.write_text(HEAD + lines + "\n")
+    done = hetlab("packet", *paths)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"1..{2 * len(WRONG)}" in done.stdout.splitlines()
+    return points(done.stdout)
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_a_wrong_script_fails_at_its_line(wrong: Points, number: int) -> None:
+    lines, words = WRONG[number]
+    for version in (4, 6):
+        held, said = wrong[f"{number}.pkt", version]
+        assert not held and words in said
+        assert f"{number}.pkt:{HEAD.count(chr(10)) + 1 + lines.count(chr(10))}: " in said
+
+
+def test_a_script_that_cannot_be_understood(hetlab: Hetlab, tmp_path: Path) -> None:
+    path = tmp_path / "bad.pkt"
+    path.write_text("0 > . 1:1(0)\n+0 listen 3\n")
+    done = hetlab("packet", path)
+    assert done.returncode == 2
+    assert "bad.pkt:2: " in done.stderr
+    assert hetlab("packet", tmp_path / "none.pkt").returncode == 2
+
+
+def test_pcap_and_every_packet(hetlab: Hetlab, tmp_path: Path) -> None:
+    """A capture counts time from the beginning of the script."""
+    name = "handshake-active"
+    done = hetlab("packet", "--ip=6", "--verbose", "--pcap-dir", tmp_path, TOP / "tests" / "packet" / f"{name}.pkt")
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = [line for line in done.stdout.splitlines() if re.match(r"# [\d.]+ [<>] ", line)]
+    command = ["tcpdump", "-ttnr", str(tmp_path / f"{name}-ipv6.pcap")]
+    dump = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(dump) == len(said) == 8
+    assert [float(line.split()[0]) for line in dump] == [float(line.split()[1]) for line in said]

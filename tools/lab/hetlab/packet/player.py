@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Play a script: events in their order, packets of the kernel against what is expected.
+
+Packets are stamped as they come and wait in a queue until a ``>`` line takes
+them. That line fails if the packet differs or came at another time; a packet
+that no line takes fails the script as soon as no later line could take it.
+"""
+
+import contextlib
+import io
+import re
+import subprocess
+import textwrap
+from collections import deque
+from collections.abc import Callable
+
+from hetlab.packet import wire
+from hetlab.packet.calls import SERVICE_PORT, CallError, Sockets
+from hetlab.packet.facts import NAMES, Mib, tcp_info
+from hetlab.packet.model import Call, Code, Env, Event, Expect, Inject, Packet, Script, Shell, When, stamp
+from hetlab.packet.options import MOD32, Frame, Raw, Timestamp
+from hetlab.packet.trace import Trace
+from hetlab.packet.tun import Clock, Tun
+from hetlab.packet.wire import Segment
+
+REMOTE_PORT = 40000
+# How long a line whose time is * waits
+PATIENCE_US = 600_000_000
+
+
+class Failure(Exception):
+    """The script does not hold; the text says where and why."""
+
+
+class Player:
+    """One run of one script."""
+
+    def __init__(self, script: Script, env: Env, tun: Tun, clock: Clock, trace: Trace) -> None:
+        self.script, self.env, self.tun, self.clock, self.trace = script, env, tun, clock, trace
+        self.sockets = Sockets(env.version, script.settings.isn)
+        self.mib = Mib()
+        self.queue: deque[Segment] = deque()
+        self.ports: tuple[int, int] | None = None
+        self.isn = 0
+        self.ts_offset: int | None = None
+        self.base_us = 0
+        self.names: dict[str, object] = {}
+
+    def play(self) -> None:
+        """All events, then nothing may be left over."""
+        events = self._prepare()
+        self.clock.start()
+        actions: dict[type[Event], Callable[..., None]] = {
+            Inject: self._inject,
+            Call: self._call,
+            Shell: self._shell,
+            Code: self._code,
+        }
+        try:
+            for event in events:
+                if isinstance(event, Expect):
+                    self._expect(event)
+                else:
+                    self._wait_for(event)
+                    actions[type(event)](event)
+            self._collect()
+            if self.queue:
+                self._fail(self.script.events[-1], "after this line the kernel sent a packet", None, self.queue[0])
+        finally:
+            self.sockets.close()
+
+    def _prepare(self) -> list[Event]:
+        """Shell lines at the top come before the time begins: a process takes some microseconds."""
+        events = list(self.script.events)
+        while events and isinstance(events[0], Shell):
+            self._shell(events.pop(0))
+        return events
+
+    # Numbers
+
+    def _outgoing(self) -> Frame:
+        return Frame(self.isn, self.script.settings.peer_isn, self.ts_offset or 0, 0, self.clock.origin_us)
+
+    def _incoming(self) -> Frame:
+        return Frame(self.script.settings.peer_isn, self.isn, 0, self.ts_offset or 0, self.clock.origin_us)
+
+    def _learn_timestamp(self, want: Packet, segment: Segment) -> None:
+        """The first timestamp sent is the one the script gives, or the script's time in ms."""
+        have = next((o for o in segment.options if isinstance(o, Timestamp)), None)
+        if self.ts_offset is not None or have is None or have.val is None:
+            return
+        named = next((o.val for o in want.options or () if isinstance(o, Timestamp)), None)
+        shown = segment.at_us // 1000 if named is None or isinstance(named, Raw) else named
+        self.ts_offset = (have.val - shown) % MOD32
+
+    # Packets of the kernel
+
+    def _collect(self) -> None:
+        """Stamp what the kernel has sent."""
+        while (data := self.tun.receive()) is not None:
+            segment = wire.parse(data, self.clock.now_us())
+            if segment is None:
+                continue
+            self.trace.write(data, segment.at_us)
+            self.ports = self.ports or (segment.remote_port, segment.local_port)
+            if "S" in segment.packet.flags:
+                self.isn = segment.packet.seq
+            self.queue.append(segment)
+            self.trace.say(segment.at_us, ">", wire.relative(segment.packet, self._outgoing()))
+
+    def _wait(self, until_us: int, stop_at_packet: bool) -> None:
+        """Let time pass up to an instant, or to a packet of the kernel."""
+        while not (stop_at_packet and self.queue):
+            if not self.clock.wait(self.tun.fd, until_us):
+                return
+            self._collect()
+
+    def _window(self, when: When) -> tuple[int, int]:
+        if when.low is None or when.high is None:
+            return self.clock.now_us(), self.clock.now_us() + PATIENCE_US
+        return when.low.at(self.base_us), when.high.at(self.base_us)
+
+    def _wait_for(self, event: Event) -> None:
+        """Wait for an event of ours; packets that come meanwhile are for a later line or for none."""
+        at_us, _ = self._window(event.when)
+        if event.when.low is None:
+            at_us = self.base_us
+        if at_us < self.clock.now_us() - self.script.settings.tolerance_usecs:
+            raise Failure(f"{self.script.where(event)}: its time {stamp(at_us)} is over; it is {self._now()}")
+        self._wait(at_us, False)
+        self.base_us = at_us
+        early = [s for s in self.queue if s.at_us < at_us - self.script.settings.tolerance_usecs]
+        if early and not self._later_range(event):
+            self._fail(event, "before this line the kernel sent a packet that no line expects", None, early[0])
+
+    def _later_range(self, event: Event) -> bool:
+        """Whether the next expected packet may have come already."""
+        later = self.script.events[self.script.events.index(event) :]
+        following = next((e for e in later if isinstance(e, Expect)), None)
+        return following is not None and not following.when.exact
+
+    def _expect(self, event: Expect) -> None:
+        low, high = self._window(event.when)
+        tolerance = self.script.settings.tolerance_usecs
+        self._wait(high + tolerance, True)
+        if not self.queue:
+            self._fail(event, f"the kernel sent nothing up to {self._now()}", (low, high), None)
+        segment = self.queue.popleft()
+        self._learn_timestamp(event.packet, segment)
+        strict = self.script.settings.strict_options
+        faults = wire.differences(event.packet, segment.packet, self._outgoing(), strict, tolerance)
+        if segment.at_us < low - tolerance and event.when.low is not None:
+            faults.append("time (too early)")
+        elif segment.at_us > high + tolerance:
+            faults.append("time (too late)")
+        if faults:
+            self._fail(event, f"wrong {', '.join(faults)}", (low, high), segment)
+        self.base_us = low if event.when.exact else segment.at_us
+
+    def _fail(self, event: Event, text: str, window: tuple[int, int] | None, segment: Segment | None) -> None:
+        lines = [f"{self.script.where(event)}: {text}"]
+        if isinstance(event, Expect) and window:
+            low, high = map(stamp, window)
+            time = "*" if event.when.low is None else low if low == high else f"{low}~{high}"
+            lines.append(f"expected: {time} > {event.packet.show()}")
+        if segment:
+            shown = wire.relative(segment.packet, self._outgoing()).show()
+            lines.append(f"actual:   {stamp(segment.at_us)} > {shown}")
+        raise Failure("\n".join(lines))
+
+    def _now(self) -> str:
+        return stamp(self.clock.now_us())
+
+    # Events of ours
+
+    def _inject(self, event: Inject) -> None:
+        ports = self.ports or (REMOTE_PORT, SERVICE_PORT)
+        self.ports = ports
+        data = wire.build(event.packet, self._mapped(event.packet), self.env.version, ports)
+        self.trace.write(data, self.clock.now_us())
+        self.trace.say(self.clock.now_us(), "<", event.packet)
+        self.tun.send(data)
+        self._collect()
+
+    def _mapped(self, packet: Packet) -> Frame:
+        """A first SYN echoes no timestamp: there its echo is as it stands."""
+        frame = self._incoming()
+        if "." in packet.flags:
+            return frame
+        return Frame(frame.seq_isn, frame.ack_isn, 0, 0, frame.origin_us)
+
+    def _call(self, event: Call) -> None:
+        self._collect()
+        try:
+            self.sockets.carry_out(event)
+        except CallError as error:
+            raise Failure(f"{self.script.where(event)}: {event.show()} {error}") from None
+
+    def _shell(self, event: Event) -> None:
+        assert isinstance(event, Shell)
+        done = subprocess.run(["bash", "-c", event.command], capture_output=True, text=True, check=False)
+        if done.returncode:
+            output = (done.stdout + done.stderr).strip()
+            raise Failure(f"{self.script.where(event)}: `{event.command}` ended with {done.returncode}: {output}")
+        self.base_us = max(self.base_us, self.clock.now_us() if self.clock.origin_ns else 0)
+
+    def _code(self, event: Code) -> None:
+        info = tcp_info(self.sockets.latest) if self.sockets.latest and self.sockets.latest.fileno() >= 0 else {}
+        known = NAMES | info | {"MIB": self.mib, "PATCHED": self.env.patched, "IP": self.env.version}
+        first, _, rest = event.source.strip(" ").partition("\n")
+        source = "\n" * (event.line - 1) + first + "\n" + textwrap.dedent(rest)
+        output = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(output):
+                exec(compile(source, self.script.name, "exec"), self.names | known, self.names)
+        except Exception as error:
+            raise Failure(self._explain(event, error, info)) from None
+        finally:
+            for line in output.getvalue().splitlines():
+                self.trace.note(line)
+
+    def _explain(self, event: Code, error: Exception, info: dict[str, int]) -> str:
+        """The check, what it raised and the values it looked at."""
+        lines = [f"{self.script.where(event)}: {type(error).__name__}: {error}".rstrip(": ")]
+        lines += [f"check:    {line.strip()}" for line in event.source.strip().splitlines()]
+        seen = [f"{name} = {info[name]}" for name in sorted(info) if re.search(rf"\b{name}\b", event.source)]
+        counted = re.findall(r"MIB\[[\"'](\w+)[\"']\]", event.source)
+        seen += [f"{name} = {self.mib[name]}" for name in counted if not isinstance(error, KeyError)]
+        return "\n".join(lines + [f"actual:   {', '.join(seen)}"] * bool(seen))

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The guest's ground: a namespace of its own, a TUN device, an exact timer.
+
+Nothing here takes virtual time: a packet written is received, and a packet sent
+is read, at the instant it happens. select() with a timeout would be late by its
+slack, so waiting is done on a timerfd.
+"""
+
+import ctypes
+import fcntl
+import os
+import select
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+from hetlab.errors import LabError
+from hetlab.packet.wire import LOCAL, PREFIX
+
+NS = 1_000_000_000
+CLONE_NEWNET = 0x40000000
+TUNSETIFF = 0x400454CA
+IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
+TFD_NONBLOCK = os.O_NONBLOCK
+TFD_TIMER_ABSTIME = 1
+LARGEST = 65536
+DEVICE = "tun0"
+
+# Timers of the kernel's wheel fire on multiples of 1, 8, 64 or 512 jiffies. Scripts start
+# where the jiffies are a multiple of 4096, half a jiffy after the tick, so that each
+# of them meets the same grain whatever ran before. INITIAL_JIFFIES is -300 s.
+JIFFY_NS = 1_000_000
+ALIGN_JIFFIES = 4096
+INITIAL_JIFFIES = -300_000
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        raise LabError(f"{what}: {os.strerror(ctypes.get_errno())}")
+    return result
+
+
+def own_namespace() -> None:
+    """Leave the machine's network for an empty one: sysctls, counters and caches are fresh."""
+    _checked(libc.unshare(CLONE_NEWNET), "unshare")
+
+
+def write_sysctl(name: str, value: str) -> None:
+    """Set one, by its path below /proc/sys."""
+    try:
+        Path("/proc/sys", name).write_text(value)
+    except OSError as error:
+        raise LabError(f"{name}: {value}: {error.strerror}") from None
+
+
+def ip_batch(lines: list[str]) -> None:
+    """Run ``ip`` once for several commands."""
+    done = subprocess.run(["ip", "-batch", "-"], input="\n".join(lines), text=True, capture_output=True, check=False)
+    if done.returncode:
+        raise LabError(f"ip: {done.stderr.strip()}")
+
+
+class Tun:
+    """A TUN device with the local addresses; no router solicitations, no address checks."""
+
+    def __init__(self, mtu: int) -> None:
+        self.fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+        fcntl.ioctl(self.fd, TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), IFF_TUN | IFF_NO_PI))
+        write_sysctl(f"net/ipv6/conf/{DEVICE}/addr_gen_mode", "1")
+        write_sysctl(f"net/ipv6/conf/{DEVICE}/router_solicitations", "0")
+        addresses = [f"addr add {LOCAL[v]}/{PREFIX[v]} dev {DEVICE}{' nodad' * (v == 6)}" for v in LOCAL]
+        ip_batch(["link set lo up", f"link set {DEVICE} mtu {mtu} up", *addresses])
+
+    def send(self, data: bytes) -> None:
+        """Hand a packet to the kernel, at this instant."""
+        os.write(self.fd, data)
+
+    def receive(self) -> bytes | None:
+        """Next packet of the kernel, if there is one."""
+        try:
+            return os.read(self.fd, LARGEST)
+        except BlockingIOError:
+            return None
+
+
+class Clock:
+    """Script time, in microseconds since the script began."""
+
+    def __init__(self) -> None:
+        self.timer = _checked(libc.timerfd_create(time.CLOCK_MONOTONIC, TFD_NONBLOCK), "timerfd_create")
+        self.origin_ns = 0
+
+    def start(self) -> None:
+        """Wait for the common phase of the jiffies; script time begins there."""
+        period = ALIGN_JIFFIES * JIFFY_NS
+        phase = -INITIAL_JIFFIES * JIFFY_NS % period + JIFFY_NS // 2
+        now = time.monotonic_ns()
+        target = now + (phase - now) % period
+        self.wait(-1, (target - self.origin_ns) // 1000)
+        self.origin_ns = target
+
+    @property
+    def origin_us(self) -> int:
+        """When the script began, as the kernel's microsecond clock has it."""
+        return self.origin_ns // 1000
+
+    def now_us(self) -> int:
+        """Script time, now."""
+        return (time.monotonic_ns() - self.origin_ns) // 1000
+
+    def wait(self, fd: int, until_us: int) -> bool:
+        """Wait for input on a descriptor (if not -1); False if the time came first."""
+        at = self.origin_ns + until_us * 1000
+        if at <= time.monotonic_ns():
+            return fd >= 0 and bool(select.select([fd], [], [], 0)[0])
+        spec = struct.pack("qqqq", 0, 0, at // NS, at % NS)
+        _checked(libc.timerfd_settime(self.timer, TFD_TIMER_ABSTIME, spec, None), "timerfd_settime")
+        ready, _, _ = select.select([self.timer] + ([fd] if fd >= 0 else []), [], [])
+        return fd in ready
