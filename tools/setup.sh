@@ -14,7 +14,7 @@ PACKAGES=(
 )
 CHECK_PACKAGES=(
 	clang dpkg-dev linux-headers-6.12-amd64 linux-headers-amd64 mmdebstrap
-	shellcheck sparse universal-ctags
+	shellcheck sparse tshark universal-ctags
 )
 
 usage()

@@ -35,6 +35,13 @@ def test_modules_build_without_warnings(series: str) -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
+def test_option_patch_builds_without_messages() -> None:
+    """In and out, gcc and clang, 32 and 64 bit; sparse and W=1."""
+    done = run("tools/ci/option_patch.sh")
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert done.stderr.count("no messages") == 4
+
+
 @pytest.mark.parametrize("check", ["checkpatch", "sparse", "fnlen", "shellcheck", "ruff", "mypy"])
 def test_style(check: str) -> None:
     done = run("tools/ci/lint.sh", check)

@@ -16,7 +16,7 @@ usage() {
 usage: tools/ci/checkpatch.sh [--help]
 
 Runs scripts/checkpatch.pl --strict of Linux 6.12 on tcp_*.c and
-include/hetcc/*.h; any ERROR, WARNING or CHECK fails.  The script is taken
+include/hetcc/*.h, and on santacruz_opt.patch; any ERROR, WARNING or CHECK fails.  The script is taken
 from Debian's linux-source-6.12 package, once, into build/checkpatch.
 END
 }
@@ -47,6 +47,13 @@ check() {
 		--show-types --no-summary --ignore MACRO_ARG_REUSE -f "$@"
 }
 
+# The kernel patch, as its reviewers would check it. By standard input: a file
+# that git knows is taken for source.
+check_patch() {
+	perl "$scripts/checkpatch.pl" --no-tree --strict --quiet --color=never \
+		--show-types --no-summary - <"$1"
+}
+
 main() {
 	local files
 	case ${1:-} in
@@ -62,7 +69,9 @@ main() {
 	files+=(include/hetcc/*.h)
 	extract_scripts
 	check "${files[@]}" || die "checkpatch.pl --strict found the faults above"
-	echo "checkpatch: no complaint about ${#files[@]} files"
+	check_patch santacruz_opt.patch ||
+		die "checkpatch.pl --strict found the faults above"
+	echo "checkpatch: no complaint about ${#files[@]} files and the patch"
 }
 
 main "$@"

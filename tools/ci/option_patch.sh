@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Build the files that santacruz_opt.patch touches, in and out, 32 and 64 bit.
+
+set -euo pipefail
+
+# shellcheck source=tools/ci/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+readonly tarball=/usr/src/linux-source-6.12.tar.xz
+readonly patch=$HETCC_TOP/santacruz_opt.patch
+readonly work=$HETCC_BUILD/option-patch
+readonly few="gcc-64-out clang-64-in gcc-32-in clang-32-out"
+readonly all="gcc-64-in gcc-64-out gcc-32-in gcc-32-out
+clang-64-in clang-64-out clang-32-in clang-32-out"
+
+usage() {
+	cat <<'END'
+usage: tools/ci/option_patch.sh [--all | COMPILER-BITS-in|out...] [--help]
+
+Applies santacruz_opt.patch to Debian's linux-source-6.12 without fuzz and
+compiles every C file that it touches, with W=1 and sparse, for x86 with the
+option configured in or out; any message of the compiler or of sparse about
+these files fails.  By default four combinations (gcc-64-out clang-64-in
+gcc-32-in clang-32-out; the lab's kernels are gcc-64-in and gcc-64-out for
+UML), with --all all eight.  Works in build/option-patch.
+END
+}
+
+key() {
+	cat "$patch" "$tarball" | sha256sum | cut -c1-16
+}
+
+unpack() {
+	local want
+	[ -f "$tarball" ] || apt_install linux-source-6.12 ||
+		die "$tarball is missing"
+	want=$(key)
+	[ "$(cat "$work/key" 2>/dev/null)" != "$want" ] || return 0
+	rm -rf "$work"
+	make_build_dir "$work/src"
+	note "unpacking ${tarball##*/}"
+	tar xf "$tarball" -C "$work/src" --strip-components=1
+	patch -s -d "$work/src" -p1 --fuzz=0 <"$patch" ||
+		die "santacruz_opt.patch does not apply without fuzz"
+	echo "$want" >"$work/key"
+}
+
+# C files of the patch; the KUnit suite is included by another one.
+objects() {
+	sed -n 's,^+++ b/\(net/.*\)\.c$,\1.o,p' "$patch" | grep -v '_test\.o$'
+}
+
+config() {
+	local bits=$1 option=$2
+	printf 'CONFIG_%s=y\n' NET INET IPV6 SYN_COOKIES TCP_MD5SIG MPTCP SYSCTL \
+		PROC_FS PRINTK MODULES BPF_SYSCALL CGROUPS CGROUP_BPF FTRACE \
+		ENABLE_DEFAULT_TRACERS KUNIT NETFILTER
+	printf 'CONFIG_64BIT=%s\n' "$([ "$bits" = 64 ] && echo y || echo n)"
+	if [ "$bits" = 64 ]; then
+		echo CONFIG_TCP_AO=y
+	fi
+	if [ "$option" = in ]; then
+		printf 'CONFIG_%s=y\n' TCP_SANTACRUZ TCP_SANTACRUZ_KUNIT_TEST
+	fi
+}
+
+# FILE:LINE of every line that the patch adds, in the patched tree.
+added_lines() {
+	awk '/^\+\+\+ b\// { file = substr($2, 3); next }
+	     /^@@/ { split($3, at, /[+,]/); line = at[2]; next }
+	     /^\+/ { print file ":" line++; next }
+	     /^ / { line++ }' "$patch"
+}
+
+# Other lines of the kernel's files have messages of sparse of their own.
+messages_about_ours() {
+	added_lines >"$work/added"
+	sed "s,^$work/src/,," "$1" | grep -E ': (warning|error):' |
+		awk -F: 'NR == FNR { ours[$1 ":" $2]; next }
+			 ($1 ":" $2) in ours { print; found = 1 }
+			 END { exit !found }' "$work/added" -
+}
+
+kmake() {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C "$work/src" ARCH=x86 "$@"
+}
+
+# build COMPILER BITS in|out
+build() {
+	local out=$work/$1-$2-$3 log=$work/$1-$2-$3.log objs
+	mapfile -t objs < <(objects | { [ "$3" = in ] && cat || grep -v santacruz; })
+	mkdir -p "$out"
+	config "$2" "$3" >"$out/fragment"
+	kmake O="$out" CC="$1" tinyconfig >"$log" 2>&1
+	(cd "$work/src" && scripts/kconfig/merge_config.sh -m -O "$out" \
+		"$out/.config" "$out/fragment") >>"$log" 2>&1
+	kmake O="$out" CC="$1" olddefconfig >>"$log" 2>&1
+	if [ "$3" = in ] && ! grep -q '^CONFIG_TCP_SANTACRUZ=y' "$out/.config"; then
+		die "$1-$2-$3: the option is not configured in"
+	fi
+	kmake O="$out" CC="$1" -j2 prepare >>"$log" 2>&1 ||
+		die "$1-$2-$3: $(tail -n 20 "$log")"
+	kmake O="$out" CC="$1" -j2 W=1 C=2 CHECK=sparse "${objs[@]}" \
+		>"$log.objects" 2>&1 || die "$1-$2-$3: $(tail -n 20 "$log.objects")"
+	! messages_about_ours "$log.objects" || die "$1-$2-$3: messages above"
+	note "$1-$2-$3: ${#objs[@]} files, no messages"
+}
+
+main() {
+	local combos=() combo
+	case ${1:-} in
+	--help | -h) usage && exit 0 ;;
+	--all) read -ra combos <<<"${all//$'\n'/ }" ;;
+	'') read -ra combos <<<"$few" ;;
+	*) combos=("$@") ;;
+	esac
+	need_command sparse sparse
+	need_command clang clang
+	unpack
+	for combo in "${combos[@]}"; do
+		[[ " ${all//$'\n'/ } " == *" $combo "* ]] ||
+			{ usage >&2 && die "unknown combination: $combo"; }
+		build "${combo%%-*}" "$(cut -d- -f2 <<<"$combo")" "${combo##*-}"
+	done
+}
+
+main "$@"
