@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.dissect import (
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from dissect import (
     ACK,
     INFO,
     LINKTYPE_ETHERNET,

@@ -15,8 +15,8 @@ from typing import Literal
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.dissect import Segment, dissect, write_pcap
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from dissect import Segment, dissect, write_pcap
 
 TOP = Path(__file__).resolve().parents[2]
 DESCRIPTION = TOP / "tests" / "syzkaller" / "santacruz.txt"

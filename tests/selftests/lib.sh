@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # variables of the scripts that read this
 # Shared by the module selftests: TAP, namespaces, a lossy path of our own.
 #
 #   NS_S (s0, 192.0.2.1, 2001:db8::1) --- (d0, 192.0.2.2, 2001:db8::2) NS_D

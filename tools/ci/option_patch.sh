@@ -90,7 +90,9 @@ kmake() {
 # build COMPILER BITS in|out
 build() {
 	local out=$work/$1-$2-$3 log=$work/$1-$2-$3.log objs
-	mapfile -t objs < <(objects | { [ "$3" = in ] && cat || grep -v santacruz; })
+	local skip=santacruz
+	[ "$3" = out ] || skip='^$'
+	mapfile -t objs < <(objects | grep -v "$skip")
 	mkdir -p "$out"
 	config "$2" "$3" >"$out/fragment"
 	kmake O="$out" CC="$1" tinyconfig >"$log" 2>&1
