@@ -5,7 +5,7 @@ BUILD := $(or $(HETCC_BUILD),build)
 HETLAB := tools/hetlab
 DEMO := sc-wireless sc-asym geo
 
-.PHONY: all modules modules_install clean help setup kernel tools demo check lint matrix distclean
+.PHONY: all modules modules_install clean help setup kernel kernels demo check check-hostile cost lint matrix distclean
 
 all: modules
 
@@ -18,10 +18,14 @@ help:
 	@echo "make modules_install install them under /lib/modules (as root; then depmod -a)"
 	@echo "make demo            set up, build the lab's kernel, run ten congestion controls over"
 	@echo "                     a lossy, an asymmetric and a satellite link; $(BUILD)/demo/report.html"
-	@echo "make check           all tests: estimators, lab, links, modules in the lab, linters,"
-	@echo "                     modules against Debian's 6.1, 6.12 and 7.2 headers"
+	@echo "make check           all tests: estimators, lab, links, modules and the Santa Cruz option"
+	@echo "                     in the lab, linters, Debian's 6.1, 6.12 and 7.2 headers"
 	@echo "make setup           Debian packages (as root) and the Python environment"
 	@echo "make kernel          the lab's kernel, modules and traffic tools"
+	@echo "make kernels         that, one with santacruz_opt.patch, one more under KASAN and UBSAN"
+	@echo "make check-hostile   ten million lying packets against the latter (hours); part of"
+	@echo "                     make check are 600,000"
+	@echo "make cost            what the Santa Cruz option costs: bytes, merging, CPU time"
 	@echo "make lint matrix     parts of make check"
 	@echo "make clean distclean what the module build left here; all of $(BUILD)"
 
@@ -31,6 +35,10 @@ setup:
 kernel: setup
 	@$(HETLAB) kernel
 
+kernels: kernel
+	@$(HETLAB) kernel --patched
+	@$(HETLAB) kernel --patched --debug
+
 demo: kernel
 	@rm -rf $(BUILD)/demo
 	@$(HETLAB) run $(DEMO) --out $(BUILD)/demo
@@ -38,8 +46,14 @@ demo: kernel
 
 check:
 	@tools/setup.sh --check
-	@$(HETLAB) kernel
+	@$(MAKE) --no-print-directory kernels
 	@$(BUILD)/venv/bin/python -m pytest
+
+check-hostile: kernels
+	@$(BUILD)/venv/bin/python tests/fuzz/campaign.py
+
+cost: kernels
+	@$(BUILD)/venv/bin/python tools/bench/option_cost.py
 
 lint matrix:
 	@tools/setup.sh --check

@@ -71,6 +71,19 @@ def _rounds(setup: Setup) -> Outcome:
         return talk.finish(good)
 
 
+@case("duplication, both ways at once: room for D-SACK beside data", group="traffic")
+def duplication_both_ways(report: Report) -> None:
+    with network(Setup()) as net:
+        for interface in ("r0", "r1"):
+            net.router.run(f"tc qdisc replace dev {interface} root netem delay 10ms duplicate 5% limit 2000")
+        talk = Talk(net, Flow(together=True))
+        outcome = talk.finish(talk.exchange(1_000_000, 1_000_000))
+    verdicts = judge(report, outcome)
+    for name, verdict in zip(("client", "server"), verdicts, strict=True):
+        report.expect(verdict.blocks > 10, f"{name}: {verdict.blocks} D-SACKs")
+        report.expect(verdict.longest == 1500, f"{name}: longest packet {verdict.longest}")
+
+
 @case("questions and answers", group="traffic")
 def questions(report: Report) -> None:
     ours, plain = _rounds(SETUP), _rounds(replace(SETUP, client=0, server=0))
