@@ -2,13 +2,16 @@
 """hetlab exec: status and output passed through, scripts of ours and of others, the limit."""
 
 import os
+import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hetlab.paths import TOP
+from hetlab.paths import BUILD, TOP
 
 pytestmark = pytest.mark.virtual
 Hetlab = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -32,6 +35,23 @@ def test_modules_are_loaded(hetlab: Hetlab) -> None:
     done = hetlab("exec", "--", "cat", "/proc/sys/net/ipv4/tcp_available_congestion_control")
     for cc in ("santacruz", "westwood_fr", "westwood_gfr", "hybla_ext", "bbr", "vegas"):
         assert cc in done.stdout.split()
+
+
+def test_a_signal_ends_the_machine_too(tmp_path: Path) -> None:
+    """Nobody's machine would compute for ever."""
+    begun = tmp_path / "begun"
+    command = [TOP / "tools" / "hetlab", "exec", "--", "sh", "-c", f"touch {begun}; while :; do :; done"]
+    before = set((BUILD / "run").glob("exec-*"))
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as hetlab:
+        while not begun.exists():
+            time.sleep(0.1)
+        (directory,) = set((BUILD / "run").glob("exec-*")) - before
+        find = ["pgrep", "-f", f"HETLAB_JOB={directory}"]
+        assert subprocess.run(find, stdout=subprocess.DEVNULL, check=False).returncode == 0
+        hetlab.terminate()
+        assert hetlab.wait(20) == 128 + signal.SIGTERM
+    assert subprocess.run(find, stdout=subprocess.DEVNULL, check=False).returncode == 1
+    shutil.rmtree(directory)
 
 
 def test_busy_loop_is_stopped_and_explained(hetlab: Hetlab) -> None:

@@ -111,7 +111,7 @@ CASES |= {
         ccs=CCS[:4],
     ),
     "together": Case(stride_s=0.5, length_s=15, back_s=15),
-    "reverse": Case(back_s=44),
+    "reverse": Case(back_s=35),
     "reordering": Case(keys=_narrow(reorder_percent=2, duplicate_percent=1, jitter_ms=3)),
     "short-flows": Case(keys={"flow.main.count": 30, "flow.main.stagger_s": 0.2, "flow.main.bytes": 40000}, back_s=7),
     "every-cc": Case(keys=_narrow(loss__model="random", loss__percent=0.5), ccs=OTHERS),

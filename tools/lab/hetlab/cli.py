@@ -2,10 +2,12 @@
 """The command line: arguments in, tables or JSON lines out; the work is elsewhere."""
 
 import json
+import signal
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from types import FrameType
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 from rich.console import Console
@@ -252,8 +254,15 @@ def report_command(
     print(path)
 
 
+def _terminated(number: int, _frame: FrameType | None) -> NoReturn:
+    """Leave by the way on which machines are stopped."""
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """Console entry point: a LabError is a message and exit status 2."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminated)
     try:
         app(prog_name="hetlab")
     except LabError as error:
