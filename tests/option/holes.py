@@ -23,13 +23,19 @@ PATH = Link(delay_ms=40, rate_mbit=400, limit=20000)
 SETUP = Setup(up=PATH, down=PATH, forward=False, sysctls=BUFFERS, route="initcwnd 3000")
 
 
-def _window(setup: Setup, lost: Callable[[int], bool]) -> Outcome:
-    """One window of data, sent at once, of which some segments are lost."""
+GRO_NS = "/sys/class/net/s0/gro_flush_timeout"
+MERGE = f"ethtool -K s0 gro on; unshare -m sh -c 'mount -t sysfs none /sys; echo 300000 >{GRO_NS}'"
+
+
+def _window(setup: Setup, lost: Callable[[int], bool], merge: bool = False) -> Outcome:
+    """One window of data, sent at once, of which some segments are lost; the server may merge what comes (GRO)."""
 
     def inside(at: int) -> bool:
         return WARM_BYTES <= at < WARM_BYTES + WINDOW_BYTES and lost((at - WARM_BYTES) // SEGMENT)
 
     with network(setup) as net:
+        if merge:
+            net.server.run(MERGE)
         talk = Talk(net, Flow(), Holes(inside))
         good = talk.exchange(WARM_BYTES, 1000)
         talk.wait(1)
@@ -47,11 +53,13 @@ def _said(report: Report, outcome: Outcome, verdict: Verdict) -> None:
     report.note(f"option lengths {lengths}, SACK blocks {verdict.blocks}, granularities {coarse}")
 
 
-def _holes(report: Report, lost: Callable[[], Callable[[int], bool]], grows: bool) -> None:
-    ours = _window(SETUP, lost())
+def _holes(report: Report, lost: Callable[[], Callable[[int], bool]], grows: bool, merge: bool = False) -> None:
+    ours = _window(SETUP, lost(), merge)
     verdicts = judge(report, ours)
     _said(report, ours, verdicts[1])
-    plain = _window(replace(SETUP, client=0, server=0), lost())
+    merged = verdicts[1].segments / verdicts[1].packets
+    report.expect(not merge or merged > 2, f"{merged:.1f} segments in a packet")
+    plain = _window(replace(SETUP, client=0, server=0), lost(), merge)
     _said(report, plain, judge(report, plain, NONE)[1])
     report.expect(ours.took_s <= 1.25 * plain.took_s, f"{ours.took_s:.3f} s, with SACK {plain.took_s:.3f} s")
     timeouts = [o.counters[0]["TCPTimeouts"] for o in (ours, plain)]
@@ -92,6 +100,16 @@ def all_but_last(report: Report) -> None:
 @case("4 MB: only the first lost", group="holes")
 def first_only(report: Report) -> None:
     _holes(report, lambda: lambda i: i == 0, False)
+
+
+@case("4 MB: every tenth lost, GRO: one of the segments that come together is named", group="holes")
+def merged_tenth(report: Report) -> None:
+    _holes(report, lambda: lambda i: i % 10 == 0, False, merge=True)
+
+
+@case("4 MB: 60 of each 120 lost, GRO", group="holes")
+def merged_bursts(report: Report) -> None:
+    _holes(report, lambda: lambda i: i % 120 < 60, False, merge=True)
 
 
 @case("receive buffer taken away while it is full of holes", group="holes")
