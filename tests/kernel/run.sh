@@ -54,7 +54,12 @@ unpack() {
 		"$source/tools/testing/selftests/net" \
 		"$source/tools/testing/selftests/lib.mk" \
 		"$source/tools/testing/selftests/kselftest*" &&
-		make -s -C "$1" ARCH=x86 headers
+		plain_make -C "$1" ARCH=x86 headers
+}
+
+# The kernel's makefiles take another path below a make of ours.
+plain_make() {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s "$@"
 }
 
 # build_tests TREE: programs beside their sources, where the scripts look for them
@@ -63,11 +68,10 @@ build_tests() {
 	local headers="-isystem $1/usr/include"
 
 	note "building the selftests"
-	make -s -C "$selftests/net" KHDR_INCLUDES="$headers" \
+	plain_make -C "$selftests/net" KHDR_INCLUDES="$headers" \
 		OUTPUT="$selftests/net" \
 		"${net[@]/#/$selftests/net/}" &&
-		make -s -C "$selftests/net/tcp_ao" KHDR_INCLUDES="$headers" all &&
-		make -s -C "$selftests/net/mptcp" KHDR_INCLUDES="$headers" all &&
+		plain_make -C "$selftests/net/tcp_ao" KHDR_INCLUDES="$headers" all &&
 		gcc -O2 -Wall -shared -fPIC -o "$1/preload.so" "$here/preload.c"
 }
 
