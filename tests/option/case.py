@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a case is, and what every connection has to keep."""
 
-from collections.abc import Callable, Iterator
+import statistics
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -115,27 +116,55 @@ def run_case(
     return outcome, judge(report, outcome, expect)
 
 
-def compare(report: Report, what: str, ours: Outcome, plain: Outcome, worst: float = 1.2) -> None:
-    """The time against that of the same without the option; reported, and asserted loosely."""
-    ratio = ours.took_s / plain.took_s
-    timeouts = [sum(c["TCPTimeouts"] for c in o.counters) for o in (ours, plain)]
-    report.note(f"{what}: {ours.took_s:.3f} s, without {plain.took_s:.3f} s ({ratio:.3f}), timeouts {timeouts}")
-    report.expect(
-        ours.took_s <= worst * plain.took_s + SLACK_S, f"{what}: {ratio:.2f} times as long as without the option"
-    )
-    report.expect(timeouts[0] <= timeouts[1], f"{what}: {timeouts[0]} timeouts, without {timeouts[1]}")
+Pair = tuple[Outcome, Outcome]
+
+
+def _timeouts(outcomes: Iterable[Outcome]) -> int:
+    return sum(counters["TCPTimeouts"] for outcome in outcomes for counters in outcome.counters)
+
+
+def compare(
+    report: Report, what: str, first: Pair, worst: float = 1.2, more: Callable[[int], Pair] | None = None
+) -> None:
+    """The time against that of the same without the option; reported, and asserted loosely.
+
+    A loss that only a timer can repair hits either, now and then: if the option
+    looks worse, the medians of five runs count, and one more timeout is luck.
+    """
+    pairs = [first]
+
+    def worse() -> bool:
+        ours_s, plain_s = (statistics.median(o.took_s for o in side) for side in zip(*pairs, strict=True))
+        ours, plain = (_timeouts(side) for side in zip(*pairs, strict=True))
+        report.note(
+            f"{what}: {ours_s:.3f} s, without {plain_s:.3f} s ({ours_s / plain_s:.3f}), "
+            f"timeouts {ours} and {plain} in {len(pairs)}"
+        )
+        return ours_s > worst * plain_s + SLACK_S or ours > plain + (len(pairs) > 1)
+
+    bad = worse()
+    if bad and more:
+        pairs += [more(k) for k in range(1, 5)]
+        bad = worse()
+    report.expect(not bad, f"{what}: worse than without the option")
 
 
 def against_plain(
     report: Report, what: str, setup: Setup, flow: Flow = Flow(), expect: Expect = Expect(), lose_each: int = 100_000
 ) -> tuple[Outcome, tuple[Verdict, Verdict]]:
     """With the option and without, the same data lost on the way (0: none); the first, judged."""
-    rules = [Every(lose_each) if lose_each else None for _ in range(2)]
     setup = replace(setup, forward=not lose_each)
-    ours, verdicts = run_case(report, setup, flow, expect, rules[0])
     none = replace(NONE, rules=expect.rules)
-    plain, _ = run_case(report, replace(setup, client=0, server=0), flow, none, rules[1])
-    compare(report, what, ours, plain)
+
+    def one(on: bool, k: int) -> tuple[Outcome, tuple[Verdict, Verdict]]:
+        rule = Every(lose_each + 1237 * k) if lose_each else None
+        mine = replace(setup, seed=setup.seed + k)
+        if on:
+            return run_case(report, mine, flow, expect, rule)
+        return run_case(report, replace(mine, client=0, server=0), flow, none, rule)
+
+    ours, verdicts = one(True, 0)
+    compare(report, what, (ours, one(False, 0)[0]), more=lambda k: (one(True, k)[0], one(False, k)[0]))
     return ours, verdicts
 
 

@@ -37,7 +37,7 @@ def _in_handshake(report: Report, kind: str, version: int) -> None:
     else:
         _half_agreed(report, outcome)
     report.expect(sack_seen(outcome) > 0, "no SACK")
-    compare(report, f"without the {kind}'s", outcome, _plain(report, version))
+    compare(report, f"without the {kind}'s", (outcome, _plain(report, version)))
 
 
 def _half_agreed(report: Report, outcome: Outcome) -> None:
@@ -63,7 +63,7 @@ def _later(report: Report, kinds: set[str], version: int, since_s: float = 0) ->
     late = [seg for seg in after(outcome.client, 0.5) + after(outcome.server, 0.5) if seg.out and seg.santacruz]
     report.expect(not late, f"still options at the end: {late[:1]}")
     report.expect(sack_seen(outcome) > 0, "no SACK afterwards")
-    compare(report, "stripped", outcome, _plain(report, version))
+    compare(report, "stripped", (outcome, _plain(report, version)))
 
 
 def after(packets: list[Segment], share: float) -> list[Segment]:

@@ -89,7 +89,7 @@ def questions(report: Report) -> None:
     ours, plain = _rounds(SETUP), _rounds(replace(SETUP, client=0, server=0))
     judge(report, ours)
     judge(report, plain, NONE)
-    compare(report, "questions", ours, plain, 2)
+    compare(report, "questions", (ours, plain), 2)
 
 
 def _no_delay(sock: socket.socket) -> None:

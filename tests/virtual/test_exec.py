@@ -40,7 +40,7 @@ def test_modules_are_loaded(hetlab: Hetlab) -> None:
 def test_a_signal_ends_the_machine_too(tmp_path: Path) -> None:
     """Nobody's machine would compute for ever."""
     begun = tmp_path / "begun"
-    command = [TOP / "tools" / "hetlab", "exec", "--", "sh", "-c", f"touch {begun}; while :; do :; done"]
+    command = [str(TOP / "tools" / "hetlab"), "exec", "--", "sh", "-c", f"touch {begun}; while :; do :; done"]
     before = set((BUILD / "run").glob("exec-*"))
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as hetlab:
         while not begun.exists():
