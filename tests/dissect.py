@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Captures read through the dissector of the Santa Cruz option, and written for its tests.
-
-Import it as ``tests.dissect``, with the project's folder in ``sys.path``: pytest and mypy
-then agree on what it is called.
-"""
+"""Captures read through the dissector of the Santa Cruz option, and written for its tests."""
 
 import os
 import shutil

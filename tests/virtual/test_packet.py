@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dissect import dissect
 from hetlab.kernel import OPTION_PATCH
 from hetlab.packet.model import Env
 from hetlab.packet.parser import parse
@@ -54,6 +55,30 @@ def test_script(outcome: tuple[bool, Points], path: Path, version: int) -> None:
     held, said = results[path.name, version]
     must_fail = not patched and script.directives.get("unpatched") == "fails"
     assert held != must_fail, said or "it holds on the unpatched kernel: the claim is not shown"
+
+
+@pytest.mark.skipif(not OPTION_PATCH.is_file(), reason="this tree has no santacruz_opt.patch")
+@pytest.mark.parametrize("version", [4, 6])
+def test_dissector_reads_our_captures(hetlab: Hetlab, tmp_path: Path, version: int) -> None:
+    """What the kernel wrote: two SYNs, Data.copy 1 and 2, echoes, a window, nothing malformed."""
+    script = TOP / "tests" / "packet" / "sc-receiver-echo.pkt"
+    done = hetlab("packet", "--patched", "--pcap-dir", tmp_path, script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pcap = tmp_path / f"sc-receiver-echo-ipv{version}.pcap"
+    fields = [
+        f"santacruz.{name}" for name in ("length", "data_copy", "ack_copy", "ack_sn_rel", "holes_rel", "malformed")
+    ]
+    rows = [tuple(row.values()) for row in dissect(pcap, *fields, keep="santacruz")]
+    assert [row[0] for row in rows[:2]] == ["4", "4"]
+    assert not any(row[5] for row in rows)
+    assert {row[1] for row in rows if row[0] == "5"} == {"1", "2", "3"}
+    assert [row[2:4] for row in rows if row[0] in ("13", "16")] == [
+        ("1", "1"),
+        ("1", "2001"),
+        ("2", "1001"),
+        ("3", "1001"),
+    ]
+    assert [row[4] for row in rows if row[0] == "16"] == ["1001-2001"]
 
 
 HEAD = """0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
