@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from conftest import call_hetlab
+
 pytestmark = pytest.mark.virtual
 Run = Callable[..., list[dict[str, Any]]]
 
@@ -106,3 +108,13 @@ def test_rho_of_one_is_reno(run_json: Run, tmp_path: Path) -> None:
     run_json("bulk", *ccs, "--set", "duration_s=30", "--out", tmp_path)
     (ours, reno) = (series(p, "flows") for p in sorted((tmp_path / "bulk").glob("*/seed-1")))
     assert ours["cwnd"] == reno["cwnd"]
+
+
+def test_claims_of_the_first_table_hold(tmp_path: Path) -> None:
+    done = call_hetlab("claims", "sc-t2", "sc-f9", "--out", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line.split()[:2] for line in done.stdout.splitlines() if line.startswith("sc-")]
+    assert rows == [[name, "holds"] for name in CLAIMS]
+
+
+CLAIMS = ("sc-t2-throughput", "sc-t2-delay", "sc-t2-variance", "sc-f9-queue", "sc-f9-startup")

@@ -86,6 +86,32 @@ def run_command(
     fail_on(campaign)
 
 
+@app.command("claims")
+def claims_command(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="how their ids begin; all")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/claims")] = None,
+    machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
+) -> None:
+    """Evaluate the papers' claims: paper, ours, verdict; status 1 if one fails without a known cause."""
+    from hetlab import claims
+
+    chosen = claims.select(ids or [])
+    evidence = claims.Evidence(out or BUILD / "claims")
+    campaign = carry_out(claims.plan(chosen, evidence), "virtual", evidence.out, evidence.add, machines=machines)
+    verdicts = claims.judge(chosen, evidence)
+    t = Table(box=None, pad_edge=False)
+    for head in ("claim", "", "paper", "ours"):
+        t.add_column(head)
+    for c, v in verdicts:
+        t.add_row(c.id, "holds" if v.holds else "excepted" if c.cause else "FAILS", c.paper, v.ours)
+        if not v.holds and c.cause:
+            t.add_row("", "", "cause", c.cause)
+    show(t)
+    fail_on(campaign)
+    if any(not v.holds and not c.cause for c, v in verdicts):
+        raise typer.Exit(1)
+
+
 def carry_out(
     planned: list[dict[str, Any]],
     on: str,

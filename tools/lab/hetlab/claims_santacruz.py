@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Claims of the two Santa Cruz papers (ICNP 1999, WCNC 2000) about whole connections."""
+
+import numpy as np
+
+from hetlab.claims import Evidence, Need, Verdict, claim
+
+N_OPS = (1.5, 3.0, 5.0)
+BDP_BASIC_PKTS = 16.35
+PACKET, PAYLOAD = 1000, 948  # bytes: IP packet, and what is left of it beside timestamps
+TABLE2_MBIT = {1.5: 1.42, 3.0: 1.45, 5.0: 1.47}
+TABLE2_MS = {1.5: 55.1, 3.0: 60.6, 5.0: 73.7}
+BERS = ("1e-06", "2e-06", "4e-06", "1e-05")
+
+
+def ours(scenario: str, n_op: float) -> Need:
+    """Santa Cruz with an operating point."""
+    return Need(scenario, f"santacruz:n_op={n_op:g}")
+
+
+def trio(scenario: str, *others: str) -> list[Need]:
+    """The three operating points of the paper's tables, and others."""
+    return [ours(scenario, n) for n in N_OPS] + [Need(scenario, cc) for cc in others]
+
+
+def rate(e: Evidence, need: Need) -> float:
+    """Mbit/s on the link, headers included, as the papers count."""
+    return float(e[need]["flows"][0]["goodput_mbit"]) * PACKET / PAYLOAD
+
+
+def delay(e: Evidence, need: Need, key: str = "mean") -> float:
+    """One-way delay of data packets, ms or ms squared."""
+    return float(e[need]["owd_ms"][key])
+
+
+def listing(values: dict[float, float], places: int = 2) -> str:
+    """For the table: values by operating point."""
+    return " ".join(f"{n:g}: {v:.{places}f}" for n, v in values.items())
+
+
+@claim("sc-t2-throughput", paper="1.42, 1.45, 1.47 Mbit/s; Vegas 1.40", needs=trio("sc-basic", "vegas"))
+def throughput(e: Evidence) -> Verdict:
+    """Each within 5 % and not below Vegas."""
+    got = {n: rate(e, ours("sc-basic", n)) for n in N_OPS}
+    vegas = rate(e, Need("sc-basic", "vegas"))
+    good = all(abs(got[n] / TABLE2_MBIT[n] - 1) <= 0.05 and got[n] >= vegas - 0.002 for n in N_OPS)
+    return Verdict(good, f"{listing(got)} Mbit/s; Vegas {vegas:.2f}")
+
+
+@claim("sc-t2-delay", paper="55.1, 60.6, 73.7 ms; Reno 99.4", needs=trio("sc-basic", "reno"))
+def one_way_delay(e: Evidence) -> Verdict:
+    """Within 10 %, and 20 to 45 % below Reno."""
+    got = {n: delay(e, ours("sc-basic", n)) for n in N_OPS}
+    reno = delay(e, Need("sc-basic", "reno"))
+    good = all(abs(got[n] / TABLE2_MS[n] - 1) <= 0.1 and 0.2 <= 1 - got[n] / reno <= 0.45 for n in N_OPS)
+    return Verdict(good, f"{listing(got, 1)} ms; Reno {reno:.1f}")
+
+
+@claim(
+    "sc-t2-variance",
+    paper="100 times and more below Reno, not above Vegas",
+    needs=trio("sc-basic", "reno", "vegas"),
+)
+def variance(e: Evidence) -> Verdict:
+    """Of delay, from 2 s on."""
+    got = {n: delay(e, ours("sc-basic", n), "variance") for n in N_OPS}
+    reno, vegas = (delay(e, Need("sc-basic", cc), "variance") for cc in ("reno", "vegas"))
+    good = all(v <= reno / 100 and v <= vegas for v in got.values())
+    return Verdict(good, f"{listing(got, 4)} ms2; Reno {reno:.0f}, Vegas {vegas:.4f}")
+
+
+@claim("sc-f9-queue", paper="queue of n=1.5 between 1 and 2, cwnd peaks at 18 and stays", needs=trio("sc-basic"))
+def queue(e: Evidence) -> Verdict:
+    """After 2 s the queue within N_op +-1, cwnd within BDP + N_op +-1; no loss."""
+    good, said = True, []
+    for n in N_OPS:
+        need = ours("sc-basic", n)
+        pkts, cwnd = e.series(need, "queue", "pkts", 2), e.series(need, "flows", "cwnd", 2)
+        lost = e[need]["queue"]["drops"]
+        good &= bool(np.all(np.abs(pkts - n) <= 1) and np.all(np.abs(cwnd - BDP_BASIC_PKTS - n) <= 1) and not lost)
+        said.append(
+            f"{n:g}: {pkts.min():.0f}..{pkts.max():.0f}, cwnd {cwnd.min():.0f}..{cwnd.max():.0f}, lost {lost:.0f}"
+        )
+    return Verdict(good, "; ".join(said))
+
+
+@claim("sc-f9-startup", paper="start-up ends before any loss", needs=trio("sc-basic", "reno"))
+def startup(e: Evidence) -> Verdict:
+    """Nobody's packet lost, but Reno's."""
+    lost = {n: e[ours("sc-basic", n)]["queue"]["drops"] for n in N_OPS}
+    reno = e[Need("sc-basic", "reno")]["queue"]["drops"]
+    return Verdict(not any(lost.values()) and reno > 0, f"lost {listing(lost, 0)}; Reno {reno:.0f}")
+
+
+KERNELS = ("reno", "vegas", "cubic", "bbr")
+
+
+@claim("sc-t3-throughput", paper="1.213, 1.312, 1.390 Mbit/s; Reno 0.823", needs=trio("sc-reverse", *KERNELS))
+def reverse_throughput(e: Evidence) -> Verdict:
+    """45 % above Reno and above Vegas, or not below the best of the kernel's modules."""
+    got = {n: rate(e, ours("sc-reverse", n)) for n in N_OPS}
+    others = {cc: rate(e, Need("sc-reverse", cc)) for cc in KERNELS}
+    papers = got[5.0] >= 1.45 * others["reno"] and got[5.0] > others["vegas"]
+    good = papers or got[5.0] >= max(others.values()) * 0.99
+    return Verdict(good, f"{listing(got)}; " + " ".join(f"{cc} {v:.2f}" for cc, v in others.items()))
+
+
+@claim(
+    "sc-t3-delay",
+    paper="54.8, 60.6, 73.4 ms: as without reverse traffic",
+    needs=[*trio("sc-reverse"), *trio("sc-basic")],
+)
+def reverse_delay(e: Evidence) -> Verdict:
+    """Within 10 % of its own delay without reverse traffic."""
+    got = {n: delay(e, ours("sc-reverse", n)) for n in N_OPS}
+    alone = {n: delay(e, ours("sc-basic", n)) for n in N_OPS}
+    return Verdict(
+        all(abs(got[n] / alone[n] - 1) <= 0.1 for n in N_OPS), f"{listing(got, 1)} ms; alone {listing(alone, 1)}"
+    )
+
+
+@claim("sc-f11-cwnd", paper="n=5: cwnd reaches 22 and stays", needs=[ours("sc-reverse", 5)])
+def reverse_cwnd(e: Evidence) -> Verdict:
+    """Within BDP + N_op +-2 after 3 s."""
+    cwnd = e.series(ours("sc-reverse", 5), "flows", "cwnd", 3)
+    good = bool(np.all(np.abs(cwnd - BDP_BASIC_PKTS - 5) <= 2))
+    return Verdict(good, f"{cwnd.min():.0f}..{cwnd.max():.0f}")
+
+
+@claim("sc-t4", paper="n=3, 5: 99 %; delay half of Reno's, variance 1/1000", needs=trio("sc-asym", "reno"))
+def asymmetric(e: Evidence) -> Verdict:
+    """97 % or more, delay 42 to 58 % below Reno, variance 1000 times below."""
+    used = {n: rate(e, ours("sc-asym", n)) / 24 for n in N_OPS}
+    reno = Need("sc-asym", "reno")
+    less = {n: 1 - delay(e, ours("sc-asym", n)) / delay(e, reno) for n in N_OPS}
+    spread = {n: delay(e, ours("sc-asym", n), "variance") for n in N_OPS}
+    limit = delay(e, reno, "variance") / 1000
+    good = all(used[n] >= 0.97 and 0.42 <= less[n] <= 0.58 and spread[n] <= limit for n in (3.0, 5.0))
+    text = f"used {listing(used)}; delay below Reno by {listing(less)}; variance {listing(spread, 3)} ms2"
+    return Verdict(good, f"{text}, Reno {1000 * limit:.2f}")
+
+
+@claim("sc-f13-cwnd", paper="Reno times out every cycle, Santa Cruz does not", needs=trio("sc-asym"))
+def asymmetric_timeouts(e: Evidence) -> Verdict:
+    """No timeout."""
+    timeouts = {n: e[ours("sc-asym", n)]["flows"][0]["timeouts"] for n in N_OPS}
+    return Verdict(not any(timeouts.values()), f"timeouts {listing(timeouts, 0)}")
+
+
+def wireless(ber: str, cc: str = "santacruz", seed: int = 1) -> Need:
+    """A run over the lossy link."""
+    return Need(f"sc-wireless-ber[link.wireless.forward.loss.ber={ber}]", cc, seed)
+
+
+@claim("scw-hold", paper="never halved, steady at 10 = 6 + n", needs=[wireless("1e-06")])
+def hold(e: Evidence) -> Verdict:
+    """No reduction to half without a timeout, mean 10 +-1, from 3 s on."""
+    need = wireless("1e-06")
+    cwnd = e.series(need, "flows", "cwnd", 3)
+    halved = bool(np.any(cwnd[1:] <= cwnd[:-1] / 2))
+    mean = float(cwnd.mean())
+    return Verdict(not halved and abs(mean - 10) <= 1, f"cwnd {cwnd.min():.0f}..{cwnd.max():.0f}, mean {mean:.1f}")
+
+
+@claim(
+    "scw-delay",
+    paper="delay half of Reno's, variance an order of magnitude smaller",
+    needs=[wireless("1e-06"), wireless("1e-06", "reno")],
+)
+def wireless_delay(e: Evidence) -> Verdict:
+    """The mean within 40 to 65 % of Reno's, the variance at most a tenth."""
+    got, reno = wireless("1e-06"), wireless("1e-06", "reno")
+    share = delay(e, got) / delay(e, reno)
+    times = delay(e, reno, "variance") / delay(e, got, "variance")
+    text = f"{delay(e, got):.1f} ms, Reno {delay(e, reno):.1f} ({share:.2f}); variance {times:.1f} times smaller"
+    return Verdict(0.4 <= share <= 0.65 and times >= 10, text)
+
+
+SEEDS = range(1, 11)
+
+
+@claim(
+    "scw-throughput",
+    paper="above Reno at every rate; no marked drop before 1 in 12.5",
+    needs=[wireless(ber, cc, seed) for ber in BERS for cc in ("santacruz", "reno") for seed in SEEDS],
+)
+def wireless_throughput(e: Evidence) -> Verdict:
+    """Means over 10 seeds."""
+    mean = {
+        cc: [float(np.mean([rate(e, wireless(ber, cc, seed)) for seed in SEEDS])) for ber in BERS]
+        for cc in ("santacruz", "reno")
+    }
+    good = all(a > b for a, b in zip(mean["santacruz"], mean["reno"], strict=True))
+    good &= mean["santacruz"][2] >= 0.9 * mean["santacruz"][0]
+    return Verdict(good, "; ".join(f"{cc} " + " ".join(f"{v:.2f}" for v in m) for cc, m in mean.items()))
