@@ -17,6 +17,7 @@ import numpy.typing as npt
 from hetlab import jobs, results, scenario
 from hetlab.errors import LabError
 
+MAIN_FLOW = 0
 Floats = npt.NDArray[np.float64]
 
 
@@ -46,14 +47,14 @@ class Evidence:
         return self.runs[need]
 
     def series(self, need: Need, table: str, column: str, since_s: float = 0) -> Floats:
-        """A column of one of the run's tables (of the main flow or queue) from a time on."""
+        """A column of one of the run's tables (of the first flow, of the bottleneck's queue) from a time on."""
         variant = jobs.parse_cc(need.cc)
         job = {"scenario": {"name": need.scenario}, "cc": variant.cc, "cc_params": self.runs[need]["cc_params"]}
         columns = results.series(results.run_dir(self.out, job | {"seed": need.seed}), table)
-        main = np.ones(len(columns["t"]), bool)
-        if "id" in columns:
-            main = np.array(columns["id"]) == columns["id"][0]
-        keep = main & (np.array(columns["t"]) >= since_s)
+        keep = np.array(columns["t"]) >= since_s
+        for key, main in (("id", MAIN_FLOW), ("queue", self.runs[need]["queue"]["link"])):
+            if key in columns:
+                keep &= np.array(columns[key]) == main
         return np.array(columns[column], float)[keep]
 
 

@@ -119,7 +119,12 @@ def reverse_delay(e: Evidence) -> Verdict:
     )
 
 
-@claim("sc-f11-cwnd", paper="n=5: cwnd reaches 22 and stays", needs=[ours("sc-reverse", 5)])
+@claim(
+    "sc-f11-cwnd",
+    paper="n=5: cwnd reaches 22 and stays",
+    needs=[ours("sc-reverse", 5)],
+    cause="the window also covers the ACKs' wait behind the Reno flow, 0 to 17 packets of 5.3 ms; see sc-t3-delay",
+)
 def reverse_cwnd(e: Evidence) -> Verdict:
     """Within BDP + N_op +-2 after 3 s."""
     cwnd = e.series(ours("sc-reverse", 5), "flows", "cwnd", 3)
