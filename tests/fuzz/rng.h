@@ -8,17 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RNG_GAMMA	0x9e3779b97f4a7c15ULL
+#include "../splitmix64.h"
 
 extern uint64_t rng_state;
 
 static inline uint64_t rng_u64(void)
 {
-	uint64_t z = rng_state += RNG_GAMMA;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
+	return splitmix64(rng_state += SPLITMIX64_GAMMA);
 }
 
 static inline uint32_t rng_u32(void)

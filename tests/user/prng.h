@@ -9,20 +9,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../splitmix64.h"
 #include "user_compat.h"
 
 #define PRNG_SEED	20040101ULL
-#define PRNG_GAMMA	0x9e3779b97f4a7c15ULL
 
 static u64 prng_state;
 
 static inline u64 prng_u64(void)
 {
-	u64 z = prng_state += PRNG_GAMMA;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
+	return splitmix64(prng_state += SPLITMIX64_GAMMA);
 }
 
 static inline u64 prng_seed(void)
@@ -35,7 +31,7 @@ static inline u64 prng_seed(void)
 static inline void prng_start(u64 stream)
 {
 	prng_state = prng_seed();
-	prng_state = prng_u64() ^ (stream * PRNG_GAMMA);
+	prng_state = prng_u64() ^ (stream * SPLITMIX64_GAMMA);
 }
 
 static inline u32 prng_u32(void)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hetlab import jobs, results, scenario
+from hetlab import jobs, results, scenario, uml
 from hetlab.errors import LabError
 
 MAIN_FLOW = 0
@@ -110,9 +110,12 @@ def plan(chosen: list[Claim], evidence: Evidence) -> list[dict[str, Any]]:
     """Jobs of all runs that the claims need, each once."""
     needs = dict.fromkeys(need for c in chosen for need in c.needs)
     points = {p.name: p for base in {n.scenario.partition("[")[0] for n in needs} for p in scenario.load(base)}
-    planned: list[dict[str, Any]] = []
-    for need in needs:
-        planned += jobs.make([points[need.scenario]], [jobs.parse_cc(need.cc)], [need.seed])
+    resolved = {n.scenario: scenario.resolve(points[n.scenario]) for n in needs}
+    scratch = uml.scratch("raw-")
+    planned = [
+        jobs.one(points[n.scenario], resolved[n.scenario], jobs.parse_cc(n.cc), n.seed, scratch / f"{i:05d}")
+        for i, n in enumerate(needs)
+    ]
     evidence.wanted = {_key(j["scenario"]["name"], j): n for n, j in zip(needs, planned, strict=True)}
     return planned
 

@@ -58,18 +58,15 @@ def make(scenarios: list[Scenario], variants: list[Variant], seeds: list[int] | 
         resolved = resolve(scenario)
         chosen = variants or [Variant(name) for name in scenario.model.compare] or [Variant("cubic")]
         for variant, seed in itertools.product(chosen, seeds or scenario.model.seeds):
-            own = scenario.model.params.get(variant.cc, {})
-            params = {k: str(v) for k, v in own.items()} | variant.params
-            jobs.append(
-                {
-                    "scenario": resolved,
-                    "cc": variant.cc,
-                    "cc_params": params,
-                    "seed": seed,
-                    "dir": str(scratch / f"{len(jobs):05d}"),
-                }
-            )
+            jobs.append(one(scenario, resolved, variant, seed, scratch / f"{len(jobs):05d}"))
     return jobs
+
+
+def one(scenario: Scenario, resolved: dict[str, Any], variant: Variant, seed: int, directory: Path) -> dict[str, Any]:
+    """One run, with raw results in a directory."""
+    own = scenario.model.params.get(variant.cc, {})
+    params = {k: str(v) for k, v in own.items()} | variant.params
+    return {"scenario": resolved, "cc": variant.cc, "cc_params": params, "seed": seed, "dir": str(directory)}
 
 
 @dataclass
