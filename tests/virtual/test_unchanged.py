@@ -23,7 +23,6 @@ import pytest
 
 from conftest import call_hetlab
 from hetlab.kernel import OPTION_PATCH
-from hetlab.paths import SCENARIOS
 from hetlab.results import series
 
 pytestmark = [
@@ -61,7 +60,8 @@ class Case:
         """Keys of all flows: main is reno's, santacruz comes when all others are over."""
         last = len(self.ccs) * self.stride_s + self.length_s + GAP_S
         keys: dict[str, Any] = {"flow.main.duration_s": self.length_s}
-        keys |= _flow("back", "d", "s", 0, self.back_s)
+        # not "back", which a scenario may have with a congestion control of its own: then nobody captures that way
+        keys |= _flow("return", "d", "s", 0, self.back_s)
         for i, cc in enumerate(self.ccs):
             keys |= _flow(cc, "s", "d", (i + 1) * self.stride_s, self.length_s) | {f"flow.{cc}.cc": cc}
         keys |= _flow("santacruz", "s", "d", last, 3) | {"flow.santacruz.cc": "santacruz"}
@@ -90,11 +90,8 @@ def _sysctl(**keys: int | str) -> dict[str, Any]:
 
 # The lab's scenarios, then what tests/virtual/test_links.py checks the lab with,
 # then what else the patch comes near
-CASES = {
-    path.stem: Case(path.stem)
-    for path in sorted(SCENARIOS.glob("*.toml"))
-    if not path.stem.startswith(("base", "geo")) and "tcp_santacruz" not in path.read_text()
-}
+CASES = {name: Case(name) for name in ("bulk", "sc-basic", "sc-asym", "sc-asym-320", "sc-wireless")}
+CASES |= {"sc-reverse": Case("sc-reverse", {"flow.back.duration_s": 35})}  # over before santacruz begins
 CASES |= {name: Case(name, stride_s=10, length_s=8) for name in ("geo", "geo-clean")}
 CASES |= {"red": Case(keys=_narrow(aqm="red"))}
 CASES |= {aqm: Case(keys=_narrow(aqm=aqm), ccs=CCS[:2]) for aqm in ("fq_codel", "codel", "pie", "fq", "cake")}
