@@ -73,6 +73,9 @@
 #include "hetcc/compat.h"
 #include "hetcc/est_reldelay.h"
 
+#define CREATE_TRACE_POINTS
+#include "hetcc/trace_santacruz.h"
+
 #define SANTACRUZ_MIN_CWND	2U
 #define SANTACRUZ_MAX_CWND	((u32)1 << 24)
 #define SANTACRUZ_TICK_MS_US	1000U
@@ -288,9 +291,18 @@ static s32 santacruz_predicted(const struct sock *sk)
 			    HETCC_RD_N_MAX);
 }
 
+/* D of the interval under way, where somebody wants to know */
+static s32 santacruz_trace_d_us(const struct santacruz *sc)
+{
+	if (!trace_interval_enabled() || !sc->rd.samples)
+		return 0;
+	return hetcc_rd_mean_excess_us(&sc->rd, sc->tick_us);
+}
+
 static void santacruz_end_interval(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
+	s32 d_us = santacruz_trace_d_us(sc);
 	struct tcp_sock *tp = tcp_sk(sk);
 	s32 tolerance = santacruz_milli_to_rd(READ_ONCE(delta));
 	s32 previous = sc->rd.n, n;
@@ -307,6 +319,8 @@ static void santacruz_end_interval(struct sock *sk)
 		sc->mode = SANTACRUZ_HOLD;
 	sc->cwnd_end[1] = sc->cwnd_end[0];
 	sc->cwnd_end[0] = tcp_snd_cwnd(tp);
+	trace_interval(sk, sc->rd.n, d_us, sc->rd.pkts_ns, sc->grew, sc->source,
+		       sc->mode);
 }
 
 /* Window that holds N_op packets queued: base round trip over pktS, plus N_op */
@@ -462,10 +476,12 @@ static bool santacruz_congested(const struct sock *sk)
 
 static u32 santacruz_ssthresh(struct sock *sk)
 {
+	const struct santacruz *sc = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	bool congested = santacruz_congested(sk);
 
-	return max(santacruz_congested(sk) ? cwnd >> 1 : cwnd,
-		   SANTACRUZ_MIN_CWND);
+	trace_loss(sk, sc->rd.n, sc->grew, congested);
+	return max(congested ? cwnd >> 1 : cwnd, SANTACRUZ_MIN_CWND);
 }
 
 static void santacruz_set_state(struct sock *sk, u8 new_state)
