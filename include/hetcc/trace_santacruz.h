@@ -72,7 +72,7 @@ TRACE_EVENT(interval,
  * @congestive: true: congestion, the window is halved; false: random, it stays
  *
  * Of all that asks, the retransmission timer alone has taken itself off
- * icsk_pending by then: that is a timeout.
+ * icsk_pending by then: that is a timeout. One during recovery does not ask.
  */
 TRACE_EVENT(loss,
 	    TP_PROTO(const struct sock *sk, s32 n, u8 grew, bool congestive),

@@ -23,11 +23,15 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Need:
-    """One run: a scenario (a point of a sweep by its full name), a congestion control, a seed."""
+    """One run: a scenario (a point of a sweep by its full name), a congestion control, a seed.
+
+    ``trace`` asks for the tables trace and trace-loss as well; it is the same run.
+    """
 
     scenario: str
     cc: str
     seed: int = 1
+    trace: bool = field(default=False, compare=False)
 
 
 @dataclass
@@ -109,11 +113,14 @@ def select(prefixes: list[str]) -> list[Claim]:
 def plan(chosen: list[Claim], evidence: Evidence) -> list[dict[str, Any]]:
     """Jobs of all runs that the claims need, each once."""
     needs = dict.fromkeys(need for c in chosen for need in c.needs)
+    traced = {need for c in chosen for need in c.needs if need.trace}
     points = {p.name: p for base in {n.scenario.partition("[")[0] for n in needs} for p in scenario.load(base)}
     resolved = {n.scenario: scenario.resolve(points[n.scenario]) for n in needs}
     scratch = uml.scratch("raw-")
     planned = [
-        jobs.one(points[n.scenario], resolved[n.scenario], jobs.parse_cc(n.cc), n.seed, scratch / f"{i:05d}")
+        jobs.one(
+            points[n.scenario], resolved[n.scenario], jobs.parse_cc(n.cc), n.seed, scratch / f"{i:05d}", n in traced
+        )
         for i, n in enumerate(needs)
     ]
     evidence.wanted = {_key(j["scenario"]["name"], j): n for n, j in zip(needs, planned, strict=True)}

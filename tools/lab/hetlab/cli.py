@@ -64,13 +64,16 @@ def run_command(
         typer.Option(help="kernel with the Santa Cruz option; default: if a scenario sets its sysctl"),
     ] = None,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="what santacruz saw and decided: trace.parquet, trace.png per run")
+    ] = False,
 ) -> None:
     """Run each congestion control over each scenario and seed."""
     loaded = [s for name in scenarios for s in scenario.load(name, set_)]
     if patched is None:
         patched = any(scenario.needs_option(s) for s in loaded)
     variants = [jobs.parse_cc(text) for text in cc or []]
-    planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds))
+    planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds), trace)
     directory = out or BUILD / "results" / time.strftime("%Y%m%d-%H%M%S")
     rows: list[dict[str, Any]] = []
 

@@ -12,12 +12,14 @@ import math
 import os
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from hetlab.errors import LabError
 from hetlab.link import HetLink
 from hetlab.topo import HetNet, Network
+from hetlab.tracefs import Recording
 
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 SETTLE_S = 3
@@ -95,6 +97,11 @@ def set_seed(seed: int) -> bool:
         return False
     SEED_FILE.write_text(str(seed))
     return True
+
+
+def n_op_pkts() -> float:
+    """The present operating point of santacruz."""
+    return float(Path("/sys/module/tcp_santacruz/parameters/n_op").read_text())
 
 
 def build_net(sc: dict[str, Any], seed: int) -> HetNet:
@@ -249,8 +256,11 @@ def run_job(job: dict[str, Any]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     names = {f["cc"] or job["cc"] for f in job["scenario"]["flows"] if f["proto"] == "tcp"}
     require_cc(names)
-    seeded = set_seed(job["seed"])
-    with Parameters(job["cc"], job["cc_params"]):
+    with ExitStack() as stack:
+        # Before the seed: starting it draws random numbers
+        trace = stack.enter_context(Recording()) if job.get("trace") else None
+        seeded = set_seed(job["seed"])
+        stack.enter_context(Parameters(job["cc"], job["cc_params"]))
         net = build_net(job["scenario"], job["seed"])
         run = Run(job, net)
         try:
@@ -262,6 +272,9 @@ def run_job(job: dict[str, Any]) -> None:
                 "counters": run.counters(),
                 "available_cc": sorted(names),
             }
+            if trace:
+                trace.save(directory / "trace.txt")
+                meta |= {"t0_s": run.t0, "n_op_pkts": n_op_pkts()}
         finally:
             run.stop()
             net.stop()

@@ -14,6 +14,7 @@ from hetlab.scenario import Scenario, resolve
 
 CC = re.compile(r"^[a-z0-9_]{1,15}$")
 PARAM = re.compile(r"^([A-Za-z0-9_]+)=([^\s,]+)$")
+TRACED = "santacruz"
 
 
 @dataclass(frozen=True)
@@ -50,23 +51,31 @@ def parse_seeds(seed: list[int], seeds: int | None) -> list[int] | None:
     return list(range(1, seeds + 1)) if seeds else seed or None
 
 
-def make(scenarios: list[Scenario], variants: list[Variant], seeds: list[int] | None) -> list[dict[str, Any]]:
-    """All runs of a command: scenarios x congestion controls x seeds."""
+def make(
+    scenarios: list[Scenario], variants: list[Variant], seeds: list[int] | None, trace: bool = False
+) -> list[dict[str, Any]]:
+    """All runs of a command: scenarios x congestion controls x seeds; ``trace`` those with santacruz."""
     scratch = uml.scratch("raw-")
     jobs: list[dict[str, Any]] = []
     for scenario in scenarios:
         resolved = resolve(scenario)
         chosen = variants or [Variant(name) for name in scenario.model.compare] or [Variant("cubic")]
         for variant, seed in itertools.product(chosen, seeds or scenario.model.seeds):
-            jobs.append(one(scenario, resolved, variant, seed, scratch / f"{len(jobs):05d}"))
+            jobs.append(one(scenario, resolved, variant, seed, scratch / f"{len(jobs):05d}", trace))
+    if trace and not any(job.get("trace") for job in jobs):
+        raise LabError(f"--trace: no flow of these runs uses {TRACED}")
     return jobs
 
 
-def one(scenario: Scenario, resolved: dict[str, Any], variant: Variant, seed: int, directory: Path) -> dict[str, Any]:
-    """One run, with raw results in a directory."""
+def one(
+    scenario: Scenario, resolved: dict[str, Any], variant: Variant, seed: int, directory: Path, trace: bool = False
+) -> dict[str, Any]:
+    """One run, with raw results in a directory; ``trace`` asks for the events of santacruz if a flow uses it."""
     own = scenario.model.params.get(variant.cc, {})
     params = {k: str(v) for k, v in own.items()} | variant.params
-    return {"scenario": resolved, "cc": variant.cc, "cc_params": params, "seed": seed, "dir": str(directory)}
+    job = {"scenario": resolved, "cc": variant.cc, "cc_params": params, "seed": seed, "dir": str(directory)}
+    used = {flow["cc"] or variant.cc for flow in resolved["flows"] if flow["proto"] == "tcp"}
+    return job | ({"trace": True} if trace and TRACED in used else {})
 
 
 @dataclass
@@ -86,8 +95,19 @@ class Campaign:
             return
         try:
             result = results.save(job, self.out, self.hashes, wall_s)
+            if job.get("trace"):
+                self._draw(job, result)
+        except LabError as err:
+            self.failed.append((job, str(err)))
+            return
         except (OSError, KeyError, ValueError) as err:
             self.failed.append((job, f"cannot evaluate the run: {err!r}"))
             return
         self.done += 1
         self.report(result)
+
+    def _draw(self, job: dict[str, Any], result: dict[str, Any]) -> None:
+        """trace.png in the run's directory."""
+        from hetlab import report  # takes a second to import
+
+        report.draw_trace(report.Run(results.run_dir(self.out, job), result))

@@ -383,6 +383,50 @@ def read_delays(runs: Sequence[Run]) -> Floats:
     return np.concatenate(delays)
 
 
+TRACE_COLUMNS = ("id", "t", "n_pkts", "d_us", "pkts_us", "cwnd", "grew", "n_op_pkts")
+
+
+def read_trace(run: Run) -> tuple[list[plots.TracedFlow], float | None]:
+    """What santacruz saw of the flows of a traced run, and its operating point (packets)."""
+    seen = _read(run.directory / "trace.parquet", TRACE_COLUMNS)
+    lost = _read(run.directory / "trace-loss.parquet", ("id", "t", "cwnd", "congestive"))
+    seen["pkts_us"] = np.where(seen["pkts_us"] > 0, seen["pkts_us"], np.nan)
+    sources = np.asarray(results.series(run.directory, "trace").get("source", []), dtype=str)
+    samples = _read(run.directory / "flows.parquet", ("id", "t", "total_rto"))
+    flows = []
+    for flow in run.result["scenario_resolved"]["flows"]:
+        mine, its = seen["id"] == flow["id"], lost["id"] == flow["id"]
+        if not mine.any():
+            continue
+        masks: dict[plots.Verdict, Any] = {
+            "loss judged random": its & (lost["congestive"] == 0),
+            "loss judged congestion": its & (lost["congestive"] > 0),
+        }
+        losses = {kind: (lost["t"][mask], lost["cwnd"][mask]) for kind, mask in masks.items()}
+        own = samples["id"] == flow["id"]
+        more = np.maximum(np.diff(samples["total_rto"][own], prepend=0), 0)
+        timeouts_s = np.repeat(samples["t"][own], np.nan_to_num(more).astype(int))
+        used = tuple(dict.fromkeys(sources[mine].tolist()))
+        t, n_pkts, d_us, pkts_us, cwnd, grew = (seen[key][mine] for key in TRACE_COLUMNS[1:-1])
+        flows.append(plots.TracedFlow(flow["name"], used, t, n_pkts, d_us, pkts_us, cwnd, grew, losses, timeouts_s))
+    return flows, float(seen["n_op_pkts"][-1]) if len(seen["t"]) else None
+
+
+def trace_figure(run: Run) -> Figure | None:
+    """The trace of a run; None if it has none."""
+    flows, n_op_pkts = read_trace(run)
+    if not flows:
+        return None
+    name = f"{run.result['scenario']}, {run.label}, seed {run.result['seed']}"
+    return plots.santacruz_trace(name, flows, read_queue(run), n_op_pkts, run.result["scenario_resolved"]["duration_s"])
+
+
+def draw_trace(run: Run) -> None:
+    """Write trace.png in the directory of a traced run."""
+    if figure := trace_figure(run):
+        plots.save(figure, run.directory / "trace.png")
+
+
 def _figures(g: Group) -> Iterable[tuple[str, str, Figure]]:
     """Kind, description and figure; comparisons only of what there is."""
     name, rate = g.name, g.bottleneck.get("rate_mbit")
@@ -415,6 +459,15 @@ def _figures(g: Group) -> Iterable[tuple[str, str, Figure]]:
             f"Goodput over time ({when}); in order: a filled gap releases what waited behind it",
             plots.goodput(when, flows, rate),
         )
+    yield from _traces(g, first)
+
+
+def _traces(g: Group, first: Mapping[str, Run]) -> Iterable[tuple[str, str, Figure]]:
+    """One figure for each traced run."""
+    for label, run in first.items():
+        if figure := trace_figure(run):
+            kind = "trace-" + re.sub(r"[^\w.,=+\-]+", "_", label)
+            yield kind, f"What {label} saw and decided ({g.name}, seed {run.result['seed']})", figure
 
 
 def _pictures(g: Group, directory: Path) -> list[dict[str, Any]]:

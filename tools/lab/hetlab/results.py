@@ -5,6 +5,8 @@
                            flows.parquet  tcp_info of every flow over time
                            queue.parquet  queue lengths over time
                            owd-SRC-DST.parquet  one-way delay of every data packet, NaN: lost
+                           trace.parquet, trace-loss.parquet, trace.png
+                                          what santacruz saw and decided, with --trace
                            run.json       wall-clock time, not reproducible
 
 Everything but run.json depends on scenario, seed, kernel and modules alone.
@@ -20,10 +22,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hetlab import metrics
+from hetlab import metrics, trace
 from hetlab.errors import LabError
 
 FORMAT_VERSION = 1
+TRACE_FILES = ("trace.parquet", "trace-loss.parquet", "trace.png")
 
 
 def run_dir(out: Path, job: dict[str, Any]) -> Path:
@@ -63,6 +66,7 @@ def save(job: dict[str, Any], out: Path, hashes: dict[str, str], wall_s: float) 
         }
     )
     _save_series(raw, directory)
+    _save_trace(raw, directory)
     for pcap in Path(job["dir"]).glob("*.pcap"):
         shutil.move(pcap, directory / pcap.name)
     (directory / "result.json").write_text(json.dumps(result, indent=1) + "\n")
@@ -87,6 +91,21 @@ def _save_series(raw: metrics.Raw, directory: Path) -> None:
     for src, dst in raw.scenario["measure"]["owd"]:
         t, d = metrics.owd_series(raw, src, dst)
         _write_columns({"t": t, "owd_ms": d * 1e3}, directory / f"owd-{src}-{dst}.parquet")
+
+
+def _save_trace(raw: metrics.Raw, directory: Path) -> None:
+    """Tables of a traced run; an earlier trace of an untraced one goes."""
+    for name in TRACE_FILES:
+        (directory / name).unlink(missing_ok=True)
+    if not raw.job.get("trace"):
+        return
+    path = Path(raw.job["dir"]) / "trace.txt"
+    events = trace.parse(path.read_text(), str(path))
+    ports = {flow["port"]: flow["id"] for flow in raw.scenario["flows"] if flow["proto"] == "tcp"}
+    t0_s = raw.meta["t0_s"]
+    table = trace.intervals(events, ports, t0_s, raw.meta["n_op_pkts"])
+    _write_columns(table, directory / "trace.parquet")
+    _write_columns(trace.losses(events, ports, t0_s), directory / "trace-loss.parquet")
 
 
 def _cc_info(record: dict[str, Any]) -> dict[str, Any]:
