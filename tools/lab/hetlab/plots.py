@@ -720,7 +720,7 @@ def santacruz_trace(
         for line in panel.lines:
             _draw(ax, line, 1)
         _low, high = _limits(panel.lines, _Axis(panel.title))
-        ax.set_ylim(min(0, *(float(np.nanmin(line.y, initial=0)) for line in panel.lines), 0), high)
+        ax.set_ylim(min((float(np.nanmin(line.y, initial=0)) for line in panel.lines), default=0), high)
         ax.set_ylabel(panel.title)
     for value, _text in marks:
         axes[0].axhline(value, color=INK, ls=(0, (1, 2)), lw=0.9)
