@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hetlab.errors import LabError
-from hetlab.paths import BIN, BUILD, KERNEL_DIR, TOP
+from hetlab.paths import BIN, BUILD, KERNEL_DIR, TOP, skew_object
 
 SERIES = "6.12"
 TARBALL = Path(f"/usr/src/linux-source-{SERIES}.tar.xz")
@@ -223,6 +223,21 @@ def tools(console: Console) -> Path:
     with locked(BIN):
         run(["make", "-s", "-C", str(TOP / "tools" / "flowgen"), f"O={BIN}"], BUILD / "flowgen.log", "building flowgen")
     return BIN
+
+
+def skew_objects(ppms: set[float]) -> None:
+    """BPF programs for hosts whose clocks run fast or slow, one for each skew in ppm."""
+    source = TOP / "tools" / "bpf" / "skew.c"
+    if ppms and not shutil.which("clang"):
+        raise LabError("skew_ppm needs clang: run tools/setup.sh --check (as root) or install it")
+    for ppm in sorted(ppms):
+        out = BIN / skew_object(ppm)
+        with locked(BIN):
+            if out.exists() and out.stat().st_mtime >= source.stat().st_mtime:
+                continue
+            args = ["clang", "-O2", "-g", "-target", "bpf", "-Wall", "-Wextra", "-Werror"]
+            args += [f"-I/usr/include/{os.uname().machine}-linux-gnu", f"-DSKEW_PPB={round(ppm * 1000)}"]
+            run([*args, "-c", str(source), "-o", str(out)], BUILD / "skew.log", f"building {out.name}")
 
 
 def _commit() -> str:

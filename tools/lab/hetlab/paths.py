@@ -13,3 +13,8 @@ SCENARIOS = TOP / "tools" / "scenarios"
 KERNEL_DIR = TOP / "tools" / "kernel"
 GUEST_INIT = LAB / "hetlab" / "guest" / "init.sh"
 GUEST_BIN = LAB / "hetlab" / "guest" / "bin"
+
+
+def skew_object(ppm: float) -> str:
+    """File name of the BPF program that makes a host's clock run this much fast."""
+    return f"skew{round(ppm * 1000):+d}ppb.o"
