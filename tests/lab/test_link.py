@@ -46,6 +46,24 @@ def test_loss_always_follows_the_queue() -> None:
     assert "loss-random.loss" in p.far[0].expect
 
 
+def test_a_rate_keeps_order_and_slots_follow_the_queue() -> None:
+    order = Direction(rate_mbit=1, delay_ms=20, jitter_ms=5, jitter_in_order=True, slot_ms=5, slot_pkts=8)
+    p = plan(order, "n", "f", True)
+    assert p.far[0].args == (
+        "root handle 1: netem limit 1000000 delay 20000us 5000us rate 100000000000bit slot 5000us 5000us packets 8"
+    )
+    assert p.far[0].expect["slot.packets"] == 8
+    assert not p.rate_far
+
+
+def test_a_running_stage_may_come_to_nothing() -> None:
+    (q,) = delay_qdisc(Direction(rate_mbit=1), "x", running=True)
+    assert "delay 0us" in q.args
+    assert mismatch(q, [{"kind": "netem", "dev": "x", "options": {"limit": 1_000_000}}]) == ""
+    left = {"limit": 1_000_000, "loss-random": {"loss": 1}}
+    assert "loss-random" in mismatch(q, [{"kind": "netem", "dev": "x", "options": left}])
+
+
 def test_bit_errors() -> None:
     assert Loss("ber", ber=1e-6).probability(1000) == pytest.approx(1 / 125, rel=5e-3)
     assert Loss("ber", ber=1e-5).probability(1000) == pytest.approx(1 / 13, rel=1e-2)
@@ -66,6 +84,8 @@ def test_aqm_sits_below_a_shaper_that_allows_for_the_header() -> None:
         lambda: Direction(aqm="red"),
         lambda: Direction(rate_mbit=1, aqm="blue"),
         lambda: Direction(delay_ms=-1),
+        lambda: Direction(slot_pkts=3),
+        lambda: Direction(slot_ms=0),
         lambda: Loss("none", percent=101),
         lambda: Loss("weather"),
         lambda: Loss("gemodel", burst_pkts=0.5),

@@ -81,6 +81,37 @@ def test_set_overrides(tmp_path: Path) -> None:
     assert one.model.link["wire"].forward.rate_mbit == 0.5
 
 
+EVENT = '[[event]]\nat_s = 1\nlink = "wire"\n'
+
+
+def events(tmp_path: Path, text: str) -> list[dict[str, object]]:
+    (one,) = scenario.load(write(tmp_path, MINIMAL + text))
+    return scenario.resolve(one)["events"]
+
+
+def test_events_are_resolved_to_single_changes(tmp_path: Path) -> None:
+    text = EVENT + 'every_s = 1.5\nway = "reverse"\ndelay_ms = [50, 20]\n' + EVENT + "rate_mbit = 4\nloss_percent = 0\n"
+    delays = [{"at_s": t, "link": "wire", "way": "reverse", "delay_ms": d} for t, d in ((1, 50), (2.5, 20), (4, 50))]
+    both = [{"at_s": 1, "link": "wire", "way": w, "rate_mbit": 4, "loss_percent": 0} for w in ("forward", "reverse")]
+    assert events(tmp_path, text) == [delays[0], *both, *delays[1:]]
+
+
+def test_events_after_the_end_are_left_out(tmp_path: Path) -> None:
+    assert events(tmp_path, EVENT.replace("at_s = 1", "at_s = 5") + "delay_ms = 1\n") == []
+    assert events(tmp_path, EVENT.replace("at_s = 1", "at_s = 9") + "every_s = 1\ndelay_ms = 1\n") == []
+
+
+def test_clocks_and_the_rest_of_a_link(tmp_path: Path) -> None:
+    more = ", jitter_in_order = true, slot_ms = 5, slot_pkts = 8"
+    text = MINIMAL.replace("queue_pkts = 20", "queue_pkts = 20" + more)
+    (one,) = scenario.load(write(tmp_path, text + "[clock.d]\nskew_ppm = -200\n[clock.s]\nskew_ppm = 0\n"))
+    resolved = scenario.resolve(one)
+    assert resolved["clock"] == {"d": -200}
+    way = resolved["links"]["wire"]["forward"]
+    assert (way["jitter_in_order"], way["slot_ms"], way["slot_pkts"]) == (True, 5, 8)
+    assert resolved["links"]["wire"]["offload"] is False
+
+
 FAULTS = {
     "rate below range": ("rate_mbit = 8", "rate_mbit = 0", ["link.wire.forward.rate_mbit", "0", "0.001..100000"]),
     "rate above range": ("rate_mbit = 8", "rate_mbit = 1e9", ["rate_mbit", "1000000000.0", "0.001..100000"]),
@@ -101,6 +132,44 @@ FAULTS = {
         "[link.wire]",
         '[measure]\nbottleneck = "a.b"\n[link.wire]',
         ["'a.b'", "wire.forward"],
+    ),
+    "offload with a delay": ("[link.wire]", "[link.wire]\noffload = true", ["link.wire", "offload", "another one"]),
+    "slot out of range": ("delay_ms = 10", "slot_ms = 0", ["forward.slot_ms", "0.01..1000"]),
+    "packets of no slot": ("delay_ms = 10", "slot_pkts = 3", ["slot_pkts needs slot_ms"]),
+    "order and reordering": (
+        "delay_ms = 10",
+        "jitter_in_order = true, reorder_percent = 1",
+        ["jitter_in_order or reorder_percent"],
+    ),
+    "clock of nobody": ("[link.wire]", "[clock.e]\nskew_ppm = 1\n[link.wire]", ["clock", "'e'", "d, s"]),
+    "impossible clock": ("[link.wire]", "[clock.d]\nskew_ppm = 1001\n[link.wire]", ["clock.d.skew_ppm", "-1000..1000"]),
+    "event without a change": ("[link.wire]", EVENT + "[link.wire]", ["event.0", "delay_ms, rate_mbit, loss_percent"]),
+    "event of no link": (
+        "[link.wire]",
+        EVENT.replace("wire", "moon") + "delay_ms = 1\n[link.wire]",
+        ["event.0.link", "'moon'", "wire"],
+    ),
+    "event out of range": (
+        "[link.wire]",
+        EVENT + "delay_ms = [1, -1]\n[link.wire]",
+        ["event.0.delay_ms.1", "0..100000"],
+    ),
+    "event before the start": (
+        "[link.wire]",
+        EVENT.replace("1", "-1") + "delay_ms = 1\n[link.wire]",
+        ["event.0.at_s", "0..86400"],
+    ),
+    "list that is not repeated": ("[link.wire]", EVENT + "delay_ms = [1, 2]\n[link.wire]", ["event.0", "every_s"]),
+    "way of no link": ("[link.wire]", EVENT + 'delay_ms = 1\nway = "up"\n[link.wire]', ["event.0.way", "'up'", "both"]),
+    "loss where there is no stage": (
+        "rate_mbit = 8, delay_ms = 10, queue_pkts = 20 }",
+        "rate_mbit = 8 }\n" + EVENT + "loss_percent = 100",
+        ["event.0", "link.wire.forward", "give it a delay_ms"],
+    ),
+    "change of a rate that is not there": (
+        "rate_mbit = 8, delay_ms = 10, queue_pkts = 20 }",
+        "delay_ms = 10 }\n" + EVENT + "rate_mbit = 1",
+        ["event.0", "link.wire.forward", "no rate_mbit"],
     ),
     "wrong format": ("duration_s = 5", "duration_s = 5\nformat = 2", ["format"]),
 }

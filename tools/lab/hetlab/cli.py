@@ -127,6 +127,7 @@ def carry_out(
     k = kernel.kernel(err, patched) if on == "virtual" else None
     modules = kernel.modules(err, k) if k else None
     kernel.tools(err)
+    kernel.skew_objects({ppm for job in planned for ppm in job["scenario"]["clock"].values()})
     hashes = kernel.hashes(k, modules) if k and modules else kernel.host_hashes()
     runner: VirtualRunner | HostRunner
     runner = VirtualRunner(k.executable, modules, machines) if k and modules else HostRunner()

@@ -7,6 +7,7 @@ Input is a job (see jobs.py), a plain dict; the only output is files in its
 directory.
 """
 
+import ctypes
 import json
 import math
 import os
@@ -17,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from hetlab.errors import LabError
-from hetlab.link import HetLink
+from hetlab.link import HetLink, Loss
+from hetlab.skew import skew
 from hetlab.topo import HetNet, Network
 from hetlab.tracefs import Recording
+from hetlab.waiting_tc import WaitingTc
 
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 SETTLE_S = 3
@@ -27,6 +30,8 @@ SETTLE_S = 3
 # instants of hosts (sampling) and of flows (start, end) apart
 STAGGER_S = 20e-6
 FLOW_AFTER_S = 10e-6
+EVENT_AFTER_S = 5e-6
+PR_SET_TIMERSLACK = 29
 MODULE_OF = {
     "westwood_fr": "tcp_westwood_fr",
     "westwood_gfr": "tcp_westwood_fr",
@@ -116,7 +121,22 @@ def build_net(sc: dict[str, Any], seed: int) -> HetNet:
             out = node.cmd(f"{line} || echo failed").strip()
             if out:
                 raise LabError(f"{node.name}: sysctl {line}: {out}")
+    for host, ppm in sc["clock"].items():
+        skew(net, host, ppm)
     return net
+
+
+def change_of(event: dict[str, Any]) -> dict[str, Any]:
+    """Keywords of HetLink.change for an event of a resolved scenario."""
+    values: dict[str, Any] = {k: event[k] for k in ("delay_ms", "rate_mbit") if k in event}
+    if "loss_percent" in event:
+        values["loss"] = Loss("random" if event["loss_percent"] else "none", event["loss_percent"])
+    return values | {"forward": event["way"] == "forward", "reverse": event["way"] == "reverse"}
+
+
+def sleep_until(t: float) -> None:
+    """Sleep to a time of CLOCK_MONOTONIC."""
+    time.sleep(max(t - time.clock_gettime(time.CLOCK_MONOTONIC), 0))
 
 
 class Run:
@@ -132,13 +152,19 @@ class Run:
         self.t0 = math.ceil(now) + SETTLE_S
         self.until = self.sc["duration_s"] + 0.5
         self.procs: list[tuple[str, subprocess.Popen[str]]] = []
+        self.tc = WaitingTc()
 
     def tool(self, name: str) -> str:
         """Path of one of our programs."""
         return str(Path(self.bin) / name) if self.bin else name
 
     def start(self) -> None:
-        """Start the probe, then one flowgen per host that has flows."""
+        """Start the probe and what changes links, then one flowgen per host that has flows."""
+        for event in self.sc["events"]:
+            link, forward = self.net.by_name[event["link"]], event["way"] == "forward"
+            for point in (link.queue_point(forward), link.impair_point(forward)):
+                if point:
+                    self.tc.prepare(*point)
         self._probe()
         for i, host in enumerate(self.sc["hosts"]):
             flows = self._flow_args(host)
@@ -203,16 +229,18 @@ class Run:
         for src, dst in self.sc["measure"]["owd"]:
             first, forward = self.net.path(src, dst)[0]
             last, last_forward = self.net.path(src, dst)[-1]
-            out = first.intf1 if forward else first.intf2
-            found.append((f"{src}-{dst}.tx", self.net.get(src), out.name, "out"))
+            found.append((f"{src}-{dst}.tx", *first.departure_point(forward)))
             found.append((f"{src}-{dst}.rx", *last.arrival_point(last_forward)))
         return found
 
     def wait(self) -> None:
-        """Reseed just before the start, wait for the end, check every process."""
-        now = time.clock_gettime(time.CLOCK_MONOTONIC)
-        time.sleep(max(self.t0 - 0.5 - now, 0))
+        """Reseed just before the start, change links, wait for the end, check every process."""
+        ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1)
+        sleep_until(self.t0 - 0.5)
         set_seed(self.job["seed"])
+        for event in self.sc["events"]:
+            sleep_until(self.t0 + event["at_s"] + EVENT_AFTER_S)
+            self.net.by_name[event["link"]].change(tc=self.tc, **change_of(event))
         errors = []
         for name, proc in self.procs:
             out, err = proc.communicate()
@@ -244,6 +272,7 @@ class Run:
 
     def stop(self) -> None:
         """Kill what still runs."""
+        self.tc.stop()
         for _name, proc in self.procs:
             if proc.poll() is None:
                 proc.kill()

@@ -23,6 +23,12 @@ LIMITS: dict[str, tuple[float, float]] = {
     "port": (1, 65_535),
     "initcwnd": (1, 100_000),
     "sample_ms": (1, 60_000),
+    "slot_ms": (0.01, 1000),
+    "slot_pkts": (1, 100_000),
+    "at_s": (0, 86_400),
+    "every_s": (0.001, 86_400),
+    "loss_percent": (0, 100),
+    "skew_ppm": (-1000, 1000),
 }
 
 

@@ -31,6 +31,12 @@ DELAY_LIMIT_PKTS = 1_000_000
 AQM_KINDS = ("fifo", "red", "fq_codel", "codel", "pie", "fq", "cake")
 LOSS_MODELS = ("none", "random", "ber", "gemodel")
 OFFLOADS = "tso off gso off gro off"
+# A host's end of a link with offload: the stack makes and takes packets of many segments, which
+# are apart on the wire; the receiver waits for more as long as a network card holds its interrupt
+HOST_OFFLOADS = "tso off gso on gro on"
+GRO_WAIT_NS = 50_000
+# In netem a rate keeps the order of packets; this one costs a full packet 0.1 us
+ORDERLY_BIT = 100_000_000_000
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,9 @@ class Direction:
     rate_mbit: float | None = None
     delay_ms: float = 0.0
     jitter_ms: float = 0.0
+    jitter_in_order: bool = False
+    slot_ms: float | None = None
+    slot_pkts: int | None = None
     queue_pkts: int = 1000
     aqm: str = "fifo"
     aqm_options: dict[str, str | int | float] = field(default_factory=dict)
@@ -95,15 +104,22 @@ class Direction:
             raise LabError(f"aqm={self.aqm!r} needs rate_mbit")
         for name in ("delay_ms", "jitter_ms", "queue_pkts", "mtu"):
             in_range(name, getattr(self, name))
+        for name in ("slot_ms", "slot_pkts"):
+            if getattr(self, name) is not None:
+                in_range(name, getattr(self, name))
+        if self.slot_pkts is not None and self.slot_ms is None:
+            raise LabError(f"slot_pkts={self.slot_pkts} needs slot_ms")
         in_range("percent", self.reorder_percent, "reorder_percent")
         in_range("percent", self.duplicate_percent, "duplicate_percent")
 
     @property
     def impaired(self) -> bool:
-        """Loss, jitter, reordering or duplication: must follow the queue."""
+        """Loss, jitter, slots, reordering or duplication: must follow the queue."""
         return bool(
             self.loss.netem(self.mtu)
             or self.jitter_ms
+            or self.jitter_in_order
+            or self.slot_ms
             or self.reorder_percent
             or self.duplicate_percent
         )
@@ -184,24 +200,26 @@ def _aqm(d: Direction, dev: str) -> Qdisc:
     )
 
 
-def delay_qdisc(d: Direction, dev: str) -> list[Qdisc]:
-    """Delay, jitter and loss of a direction on device ``dev``; empty without any."""
-    if not d.delay_ms and not d.impaired:
+def delay_qdisc(d: Direction, dev: str, running: bool = False) -> list[Qdisc]:
+    """Delay, jitter and loss of a direction on device ``dev``; empty without any, unless it is ``running``."""
+    if not running and not d.delay_ms and not d.impaired:
         return []
     us = round(d.delay_ms * 1000)
     words = [f"limit {DELAY_LIMIT_PKTS}"]
     expect: dict[str, Any] = {"limit": DELAY_LIMIT_PKTS}
-    if us or d.jitter_ms:
-        words.append(f"delay {us}us")
-        expect["delay.delay"] = us / 1e6
+    words.append(f"delay {us}us")
+    expect |= {"delay.delay": us / 1e6} if us else {"delay": None}  # tc shows no jitter either
     if d.jitter_ms:
         words.append(f"{round(d.jitter_ms * 1000)}us")
-        expect["delay.jitter"] = d.jitter_ms / 1e3
+        expect |= {"delay.jitter": d.jitter_ms / 1e3} if us else {}
+    _timing(d, words, expect)
     loss = d.loss.netem(d.mtu)
     if loss:
         words.append(loss)
         key = "loss-gemodel.p" if d.loss.model == "gemodel" else "loss-random.loss"
         expect[key] = d.loss.probability(d.mtu)
+    else:
+        expect["loss-random"] = None
     if d.reorder_percent:
         words.append(f"reorder {d.reorder_percent}%")
         expect["reorder.reorder"] = d.reorder_percent / 100
@@ -209,6 +227,17 @@ def delay_qdisc(d: Direction, dev: str) -> list[Qdisc]:
         words.append(f"duplicate {d.duplicate_percent}%")
         expect["duplicate.duplicate"] = d.duplicate_percent / 100
     return [Qdisc(dev, f"root handle 1: netem {' '.join(words)}", "netem", expect)]
+
+
+def _timing(d: Direction, words: list[str], expect: dict[str, Any]) -> None:
+    """Order and slots: netem lets packets that are due leave together, every so often."""
+    if d.jitter_in_order:
+        words.append(f"rate {ORDERLY_BIT}bit")
+        expect["rate.rate"] = ORDERLY_BIT // 8
+    if d.slot_ms:
+        us = round(d.slot_ms * 1000)
+        words.append(f"slot {us}us {us}us" + (f" packets {d.slot_pkts}" if d.slot_pkts else ""))
+        expect |= {"slot.min-delay": us / 1e6, "slot.max-delay": us / 1e6, "slot.packets": d.slot_pkts or 0}
 
 
 @dataclass(frozen=True)
@@ -249,8 +278,10 @@ def _dig(options: dict[str, Any], key: str) -> Any:
     return value
 
 
-def _close(got: Any, want: float) -> bool:
-    """tc prints times and probabilities with about six digits."""
+def _close(got: Any, want: float | None) -> bool:
+    """tc prints times and probabilities with about six digits; None: not at all."""
+    if want is None:
+        return got is None
     return isinstance(got, int | float) and math.isclose(got, want, rel_tol=2e-4, abs_tol=2e-6)
 
 
@@ -266,6 +297,14 @@ def shell(node: Node, script: str) -> str:
     return str(body).strip()
 
 
+TcRunner = Callable[[Node, list[str]], str]
+
+
+def start_tc(node: Node, commands: list[str]) -> str:
+    """Run commands of tc, the last of which shows qdiscs; returns what it shows, as JSON."""
+    return shell(node, "tc -j -batch - <<BATCH\n" + "\n".join(commands) + "\nBATCH")
+
+
 class HetIntf(Intf):
     """An interface that HetLink configures; nothing is left to ifconfig."""
 
@@ -279,7 +318,8 @@ class HetLink(Link):
 
     Keywords are those of Direction; ``forward`` and ``reverse`` (a Direction or
     its keywords as a dict) set the two ways apart, node1 to node2 is forward.
-    ``label`` names the link in results. ``reseed``, where it is set, is called
+    ``label`` names the link in results, ``offload`` lets hosts at its ends use
+    segmentation and receive offload. ``reseed``, where it is set, is called
     with the number of a link's end and gives a shell line that restarts the
     kernel's random numbers: netem draws the seed of its losses when it is made.
     """
@@ -295,6 +335,7 @@ class HetLink(Link):
         reverse: Direction | dict[str, Any] | None = None,
         mtu: int = 1500,
         label: str = "",
+        offload: bool = False,
         **params: Any,
     ) -> None:
         self.label = label or f"{node1.name}-{node2.name}"
@@ -303,6 +344,7 @@ class HetLink(Link):
         self.forward = _direction(forward, common, mtu)
         self.reverse = _direction(reverse, common, mtu)
         self.mtu = mtu
+        self.offload = offload
         params.setdefault("intf", HetIntf)
         super().__init__(node1, node2, **params)
         ends = [(node1, self.intf1.name), (node2, self.intf2.name)]
@@ -316,7 +358,12 @@ class HetLink(Link):
 
     def _setup(self, node: Node, dev: str, near: tuple[Qdisc, ...], far: tuple[Qdisc, ...]) -> None:
         """Configure one end and read it back."""
-        lines = [f"ip link set {dev} mtu {self.mtu} up", f"ethtool -K {dev} {OFFLOADS} >/dev/null"]
+        lines = [f"ip link set {dev} mtu {self.mtu} up"]
+        if self.offload and is_host(node):
+            lines.append(f"ethtool -K {dev} {HOST_OFFLOADS} >/dev/null")
+            lines.append(f"echo {GRO_WAIT_NS} > /sys/class/net/{dev}/gro_flush_timeout")
+        else:
+            lines.append(f"ethtool -K {dev} {OFFLOADS} >/dev/null")
         batch = [f"qdisc add dev {q.dev} {q.args}" for q in (*near, *far)]
         if far:
             ifb = _ifb(dev)
@@ -338,29 +385,38 @@ class HetLink(Link):
             if wrong:
                 raise LabError(f"{node.name}: tc did not take {want.args!r} on {want.dev}: {wrong}")
 
-    def change(self, *, forward: bool = True, reverse: bool = True, **values: Any) -> None:
-        """Change delay, jitter or loss of a running link, e.g. ``change(delay_ms=33)``.
+    def change(self, *, forward: bool = True, reverse: bool = True, tc: TcRunner | None = None, **values: Any) -> None:
+        """Change rate, delay, jitter or loss of a running link, e.g. ``change(delay_ms=33)``.
 
-        Packets on their way keep their old delay. A link without a delay stage
-        has none to change: LabError.
+        Packets on their way keep their old delay, those in a drop-tail queue the
+        time of their departure. What a direction was made without cannot be
+        changed: LabError. ``tc`` runs commands in a node, see hetlab.waiting_tc.
         """
         for wanted, ahead in ((forward, True), (reverse, False)):
             if not wanted:
                 continue
             way = replace(self.forward if ahead else self.reverse, **values)
-            point = self.impair_point(ahead)
-            new = delay_qdisc(way, point[1] if point else "")
-            if not point or not new:
-                raise LabError(f"link {self.label}: no delay or loss stage to change")
-            out = shell(point[0], f"tc qdisc change dev {point[1]} {new[0].args}\ntc -j qdisc show dev {point[1]}")
-            got = json.loads(out[out.index("[{") :])
-            wrong = mismatch(new[0], got)
-            if wrong:
-                raise LabError(f"link {self.label}: tc did not take {new[0].args!r}: {wrong}")
+            if "rate_mbit" in values:
+                node, dev = self.queue_point(ahead)
+                self._change(node, rate_qdiscs(way, dev), tc or start_tc)
+            if values.keys() - {"rate_mbit"}:
+                point = self.impair_point(ahead)
+                if not point:
+                    raise LabError(f"link {self.label}: no delay or loss stage to change")
+                self._change(point[0], delay_qdisc(way, point[1], running=True), tc or start_tc)
             if ahead:
                 self.forward = way
             else:
                 self.reverse = way
+
+    def _change(self, node: Node, new: list[Qdisc], tc: TcRunner) -> None:
+        """Give the qdiscs of a stage new arguments and read them back."""
+        out = tc(node, [*(f"qdisc change dev {q.dev} {q.args}" for q in new), f"qdisc show dev {new[0].dev}"])
+        got = json.loads(out[out.index("[{") :])
+        for want in new:
+            wrong = mismatch(want, got)
+            if wrong:
+                raise LabError(f"link {self.label}: tc did not take {want.args!r}: {wrong}")
 
     def queue_point(self, forward: bool) -> tuple[Node, str]:
         """Node and device whose root qdisc is the rate-limited queue of a direction."""
@@ -376,9 +432,18 @@ class HetLink(Link):
             return (near.node, near.name) if p.near else None
         return (far.node, _ifb(far.name)) if p.far else None
 
+    def departure_point(self, forward: bool) -> tuple[Node, str, str]:
+        """Where to capture packets that begin to cross the link: node, device, in or out."""
+        near, far = (self.intf1, self.intf2) if forward else (self.intf2, self.intf1)
+        if self.offload:  # where they are single segments
+            return far.node, far.name, "in"
+        return near.node, near.name, "out"
+
     def arrival_point(self, forward: bool) -> tuple[Node, str, str]:
         """Where to capture packets that have crossed the link: node, device, in or out."""
-        far = self.intf2 if forward else self.intf1
+        near, far = (self.intf1, self.intf2) if forward else (self.intf2, self.intf1)
+        if self.offload:  # before the host merges them; nothing but the wire is in between
+            return near.node, near.name, "out"
         if self.plans[0 if forward else 1].far:
             return far.node, _ifb(far.name), "out"
         return far.node, far.name, "in"

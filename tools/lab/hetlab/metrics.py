@@ -251,4 +251,5 @@ def summarise(raw: Raw) -> dict[str, Any]:
         "queue": queue_result(raw),
         "owd_ms": owd_result(raw),
         "jain": jain([f["goodput_mbit"] for f in flows if f["proto"] == "tcp"]),
+        "jain_steady": jain([f["steady_goodput_mbit"] for f in flows if f["proto"] == "tcp"]),
     }

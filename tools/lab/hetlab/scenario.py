@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from hetlab.errors import LabError
 from hetlab.limits import LIMITS
@@ -23,11 +23,22 @@ FORMAT = 1
 FIRST_PORT = 5001
 IP_TCP_HEADERS = 40
 OPTION_SYSCTL = "net.ipv4.tcp_santacruz"
+CHANGES = ("delay_ms", "rate_mbit", "loss_percent")
 
 
 def _ranged(name: str) -> Any:
     low, high = LIMITS[name]
     return Field(ge=low, le=high)
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+# One value, or a list of them to go through
+Delays = Annotated[list[Annotated[float, _ranged("delay_ms")]], BeforeValidator(_as_list), Field(min_length=1)]
+Rates = Annotated[list[Annotated[float, _ranged("rate_mbit")]], BeforeValidator(_as_list), Field(min_length=1)]
+Losses = Annotated[list[Annotated[float, _ranged("loss_percent")]], BeforeValidator(_as_list), Field(min_length=1)]
 
 
 class Strict(BaseModel):
@@ -51,6 +62,9 @@ class Way(Strict):
     rate_mbit: Annotated[float, _ranged("rate_mbit")] | None = None
     delay_ms: Annotated[float, _ranged("delay_ms")] = 0
     jitter_ms: Annotated[float, _ranged("jitter_ms")] = 0
+    jitter_in_order: bool = False
+    slot_ms: Annotated[float, _ranged("slot_ms")] | None = None
+    slot_pkts: Annotated[int, _ranged("slot_pkts")] | None = None
     queue_pkts: Annotated[int, _ranged("queue_pkts")] | None = None
     queue_bdp: Annotated[float, _ranged("queue_bdp")] | None = None
     aqm: Literal["fifo", "red", "fq_codel", "codel", "pie", "fq", "cake"] = "fifo"
@@ -65,7 +79,19 @@ class Way(Strict):
             raise ValueError("give queue_pkts or queue_bdp, not both")
         if self.rate_mbit is None and (self.aqm != "fifo" or self.queue_bdp is not None):
             raise ValueError("aqm and queue_bdp need rate_mbit")
+        if self.slot_pkts is not None and self.slot_ms is None:
+            raise ValueError("slot_pkts needs slot_ms")
+        if self.jitter_in_order and self.reorder_percent:
+            raise ValueError("give jitter_in_order or reorder_percent, not both")
         return self
+
+    @property
+    def late(self) -> bool:
+        """Whether there is a stage behind the queue: delay, jitter, loss, slots."""
+        lossy = self.loss.model != "none"
+        return bool(self.delay_ms or self.jitter_ms or lossy or self.reorder_percent or self.duplicate_percent) or (
+            self.jitter_in_order or self.slot_ms is not None
+        )
 
 
 class LinkModel(Strict):
@@ -73,8 +99,15 @@ class LinkModel(Strict):
 
     ends: tuple[str, str]
     mtu: Annotated[int, _ranged("mtu")] = 1500
+    offload: bool = False
     forward: Way = Way()
     reverse: Way | None = None
+
+    @model_validator(mode="after")
+    def _bare_offload(self) -> "LinkModel":
+        if self.offload and any(way.late for way in (self.forward, self.reverse) if way):
+            raise ValueError("with offload a link has rate and queue alone: give delay, jitter and loss to another one")
+        return self
 
 
 class FlowModel(Strict):
@@ -134,6 +167,46 @@ class RouteModel(Strict):
         return " ".join(words)
 
 
+class ClockModel(Strict):
+    """How much faster a host's clock runs than true time, as its TCP packets tell; negative: slower."""
+
+    skew_ppm: Annotated[float, _ranged("skew_ppm")] = 0
+
+
+class EventModel(Strict):
+    """Changes of a running link, once or again and again.
+
+    A list of values is gone through, one at each repetition, and then again.
+    ``loss_percent`` puts random loss in the place of the link's loss; 100 is an outage.
+    """
+
+    at_s: Annotated[float, _ranged("at_s")]
+    every_s: Annotated[float, _ranged("every_s")] | None = None
+    link: str
+    way: Literal["forward", "reverse", "both"] = "both"
+    delay_ms: Delays | None = None
+    rate_mbit: Rates | None = None
+    loss_percent: Losses | None = None
+
+    @property
+    def changes(self) -> dict[str, list[float]]:
+        """What changes, with the values it goes through."""
+        return {name: values for name in CHANGES if (values := getattr(self, name))}
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """Directions that change."""
+        return ("forward", "reverse") if self.way == "both" else (self.way,)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "EventModel":
+        if not self.changes:
+            raise ValueError(f"nothing changes: give {', '.join(CHANGES)}")
+        if self.every_s is None and any(len(values) > 1 for values in self.changes.values()):
+            raise ValueError("a list of values needs every_s")
+        return self
+
+
 class MeasureModel(Strict):
     """What is recorded, and how often."""
 
@@ -162,6 +235,8 @@ class ScenarioModel(Strict):
     link: dict[str, LinkModel]
     flow: dict[str, FlowModel]
     route: dict[str, RouteModel] = {}
+    clock: dict[str, ClockModel] = {}
+    event: list[EventModel] = []
     sysctl: dict[str, int | str] = {}
     params: dict[str, dict[str, int | float | str]] = {}
     measure: MeasureModel = MeasureModel()
@@ -175,6 +250,10 @@ class ScenarioModel(Strict):
         for name, flow in self.flow.items():
             _known(f"flow.{name}", (flow.src, flow.dst), set(self.hosts))
         _known("route", self.route, nodes)
+        _known("clock", self.clock, set(self.hosts))
+        for i, event in enumerate(self.event):
+            _known(f"event.{i}.link", [event.link], set(self.link))
+            _changeable(f"event.{i}", event, self.link[event.link])
         ways = {f"{n}.{w}" for n in self.link for w in ("forward", "reverse")}
         _known("measure.queues", self.measure.queues, ways)
         if self.measure.bottleneck:
@@ -186,6 +265,23 @@ def _known(where: str, names: Any, allowed: set[str]) -> None:
     for name in names:
         if name not in allowed:
             raise ValueError(f"{where}: {name!r} is not one of {', '.join(sorted(allowed))}")
+
+
+def _changeable(where: str, event: EventModel, link: LinkModel) -> None:
+    """A running link has the stages it was made with."""
+    for name in event.ways:
+        way = _direction(link, name)
+        if "rate_mbit" in event.changes and way.rate_mbit is None:
+            raise ValueError(f"{where}: link.{event.link}.{name} has no rate_mbit that could change")
+        if event.changes.keys() - {"rate_mbit"} and not way.late:
+            raise ValueError(f"{where}: link.{event.link}.{name} has no stage for delay or loss: give it a delay_ms")
+
+
+def _direction(link: LinkModel, way: str) -> Way:
+    """A direction, filled in where the scenario does not give it."""
+    if way == "forward":
+        return link.forward
+    return link.reverse or link.forward.model_copy(update={"aqm": "fifo", "aqm_options": {}})
 
 
 @dataclass(frozen=True)
@@ -258,7 +354,8 @@ def explain(err: ValidationError, source: str) -> str:
         key = ".".join(str(part) for part in fault["loc"]) or "scenario"
         message = fault["msg"].removeprefix("Value error, ")
         shown = "" if fault["type"] in ("missing", "value_error") else f" = {fault['input']!r}"
-        lines.append(f"{source}: {key}{shown}: {message}{_range_of(str(fault['loc'][-1:] and fault['loc'][-1]))}")
+        named = [part for part in fault["loc"] if isinstance(part, str)]
+        lines.append(f"{source}: {key}{shown}: {message}{_range_of(named[-1] if named else '')}")
     return "\n".join(lines)
 
 
@@ -328,6 +425,8 @@ def resolve(scenario: Scenario) -> dict[str, Any]:
         "links": links,
         "flows": flows,
         "route": {n: r.spell() for n, r in m.route.items()},
+        "clock": {n: c.skew_ppm for n, c in m.clock.items() if c.skew_ppm},
+        "events": _events(m),
         "sysctl": DEFAULT_SYSCTL | m.sysctl,
         "measure": m.measure.model_dump()
         | {"bottleneck": bottleneck, "queues": queues, "owd": [list(p) for p in tested] if m.measure.owd else []},
@@ -349,13 +448,20 @@ DEFAULT_SYSCTL: dict[str, int | str] = {
 
 
 def _link(m: ScenarioModel, name: str, link: LinkModel) -> dict[str, Any]:
-    reverse = link.reverse or link.forward.model_copy(update={"aqm": "fifo", "aqm_options": {}})
-    return {
-        "ends": list(link.ends),
-        "mtu": link.mtu,
-        "forward": _way(m, name, link.forward, link.mtu),
-        "reverse": _way(m, name, reverse, link.mtu),
-    }
+    ways = {way: _way(m, name, _direction(link, way), link.mtu) for way in ("forward", "reverse")}
+    return {"ends": list(link.ends), "mtu": link.mtu, "offload": link.offload} | ways
+
+
+def _events(m: ScenarioModel) -> list[dict[str, Any]]:
+    """Every single change of a direction until the end, in the order of time."""
+    found: list[dict[str, Any]] = []
+    for event in m.event:
+        turns = 1 if event.every_s is None else max(math.ceil((m.duration_s - event.at_s) / event.every_s), 0)
+        for i in range(turns):
+            at_s = event.at_s + i * (event.every_s or 0)
+            values = {name: cycle[i % len(cycle)] for name, cycle in event.changes.items()}
+            found += [{"at_s": at_s, "link": event.link, "way": way} | values for way in event.ways]
+    return sorted((e for e in found if e["at_s"] < m.duration_s), key=lambda e: float(e["at_s"]))
 
 
 def _way(m: ScenarioModel, name: str, way: Way, mtu: int) -> dict[str, Any]:
