@@ -133,6 +133,7 @@ static void record_counters(const struct tcp_info_ext *info)
 	record_integer("bytes_acked", info->bytes_acked);
 	record_integer("bytes_retrans", info->bytes_retrans);
 	record_integer("delivered", info->delivered);
+	record_integer("delivered_ce", info->delivered_ce);
 }
 
 static void record_rate(const char *name, uint64_t bytes_per_sec)

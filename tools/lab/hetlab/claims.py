@@ -102,7 +102,7 @@ def claim(
 
 def select(prefixes: list[str]) -> list[Claim]:
     """Claims whose ids begin with one of these; all without any."""
-    from hetlab import claims_santacruz  # noqa: F401 - registers
+    from hetlab import claims_real, claims_santacruz  # noqa: F401 - register
 
     for prefix in prefixes:
         if not any(name.startswith(prefix) for name in CLAIMS):
