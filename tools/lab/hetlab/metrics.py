@@ -6,6 +6,7 @@ before the scenario's ``steady_from_s``.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -186,20 +187,27 @@ def _number(how: Any, values: Array) -> float | None:
 
 def owd_series(raw: Raw, src: str, dst: str) -> tuple[Floats, Floats]:
     """Departure time and one-way delay (s) of every data packet; NaN: it never arrived."""
-    tx, rx = raw.captures.get(f"{src}-{dst}.tx"), raw.captures.get(f"{src}-{dst}.rx")
-    if tx is None or rx is None:
-        return np.empty(0), np.empty(0)
-    ports = [f["port"] for f in raw.scenario["flows"] if f["src"] == src and f["dst"] == dst]
-    tx = tx[(tx["payload"] > 0) & np.isin(tx["dport"], ports)]
-    rx = rx[(rx["payload"] > 0) & np.isin(rx["dport"], ports)]
+    tx, rx = _data(raw, src, dst)
     tx_key, tx_first = np.unique(packet_key(tx), return_index=True)
     rx_key, rx_first = np.unique(packet_key(rx), return_index=True)
+    return _matched(tx_key, tx["t_ns"][tx_first], rx_key, rx["t_ns"][rx_first])
+
+
+def _data(raw: Raw, src: str, dst: str) -> tuple[Array, Array]:
+    """Data packets between two hosts as they leave and as they arrive; empty if nothing was recorded."""
+    ports = [f["port"] for f in raw.scenario["flows"] if f["src"] == src and f["dst"] == dst]
+    both = [raw.captures.get(f"{src}-{dst}.{end}", np.empty(0, CAP_DTYPE)) for end in ("tx", "rx")]
+    tx, rx = (cap[(cap["payload"] > 0) & np.isin(cap["dport"], ports)] for cap in both)
+    return tx, rx
+
+
+def _matched(tx_key: Array, sent_ns: Array, rx_key: Array, arrived_ns: Array) -> tuple[Floats, Floats]:
+    """Departure and delay (s) of what left, in the order in which it left; keys occur once."""
     _common, a, b = np.intersect1d(tx_key, rx_key, assume_unique=True, return_indices=True)
-    sent = tx["t_ns"][tx_first]
-    delay = np.full(len(sent), np.nan)
-    delay[a] = (rx["t_ns"][rx_first[b]] - sent[a]) * NS
-    order = np.argsort(sent, kind="stable")
-    return sent[order] * NS, delay[order]
+    delay = np.full(len(sent_ns), np.nan)
+    delay[a] = (arrived_ns[b] - sent_ns[a]) * NS
+    order = np.argsort(sent_ns, kind="stable")
+    return sent_ns[order] * NS, delay[order]
 
 
 def packet_key(packets: Array) -> npt.NDArray[np.uint64]:
@@ -210,11 +218,30 @@ def packet_key(packets: Array) -> npt.NDArray[np.uint64]:
     return key
 
 
-def owd_result(raw: Raw) -> dict[str, Any] | None:
-    """Statistics of the one-way delay over all measured pairs, steady part."""
+def delivery_series(raw: Raw, src: str, dst: str) -> tuple[Floats, Floats]:
+    """First departure of every segment and the time (s) until a copy of it arrived.
+
+    As one-way delay, but a segment that was lost counts with its wait for the
+    retransmission; NaN: none arrived.
+    """
+    tx, rx = _data(raw, src, dst)
+    tx_key, tx_first = np.unique(segment_key(tx), return_index=True)
+    rx_key, rx_first = np.unique(segment_key(rx), return_index=True)
+    return _matched(tx_key, tx["t_ns"][tx_first], rx_key, rx["t_ns"][rx_first])
+
+
+def segment_key(packets: Array) -> npt.NDArray[np.uint64]:
+    """The same for all transmissions of a segment: port and sequence number."""
+    seq = packets["seq"].astype(np.uint64) << np.uint64(16)
+    key: npt.NDArray[np.uint64] = seq + packets["dport"].astype(np.uint64)
+    return key
+
+
+def _statistics(raw: Raw, series: Callable[[Raw, str, str], tuple[Floats, Floats]]) -> dict[str, Any] | None:
+    """Of delays over all measured pairs, steady part, in ms."""
     delays = []
     for src, dst in raw.scenario["measure"]["owd"]:
-        t, d = owd_series(raw, src, dst)
+        t, d = series(raw, src, dst)
         inside = (t >= raw.scenario["measure"]["steady_from_s"]) & (t <= raw.scenario["duration_s"])
         delays.append(d[inside & ~np.isnan(d)] * 1e3)
     all_ms = np.concatenate(delays) if delays else np.empty(0)
@@ -249,7 +276,8 @@ def summarise(raw: Raw) -> dict[str, Any]:
         "cc_params": raw.job["cc_params"],
         "flows": flows,
         "queue": queue_result(raw),
-        "owd_ms": owd_result(raw),
+        "owd_ms": _statistics(raw, owd_series),
+        "delivery_ms": _statistics(raw, delivery_series),
         "jain": jain([f["goodput_mbit"] for f in flows if f["proto"] == "tcp"]),
         "jain_steady": jain([f["steady_goodput_mbit"] for f in flows if f["proto"] == "tcp"]),
     }

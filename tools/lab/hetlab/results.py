@@ -5,6 +5,8 @@
                            flows.parquet  tcp_info of every flow over time
                            queue.parquet  queue lengths over time
                            owd-SRC-DST.parquet  one-way delay of every data packet, NaN: lost
+                           delivery-SRC-DST.parquet  of every segment, from its first departure to
+                                           the arrival of a copy, NaN: none arrived
                            trace.parquet, trace-loss.parquet, trace.png
                                           what santacruz saw and decided, with --trace
                            run.json       wall-clock time, not reproducible
@@ -89,8 +91,9 @@ def _save_series(raw: metrics.Raw, directory: Path) -> None:
         columns["pkts"] += length.tolist()
     _write_columns(columns, directory / "queue.parquet")
     for src, dst in raw.scenario["measure"]["owd"]:
-        t, d = metrics.owd_series(raw, src, dst)
-        _write_columns({"t": t, "owd_ms": d * 1e3}, directory / f"owd-{src}-{dst}.parquet")
+        for kind, measure in (("owd", metrics.owd_series), ("delivery", metrics.delivery_series)):
+            t, d = measure(raw, src, dst)
+            _write_columns({"t": t, f"{kind}_ms": d * 1e3}, directory / f"{kind}-{src}-{dst}.parquet")
 
 
 def _save_trace(raw: metrics.Raw, directory: Path) -> None:

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Delays from captures."""
+
+import numpy as np
+import pytest
+
+from hetlab import metrics
+
+PORT = 5001
+
+
+def packets(*rows: tuple[float, int, int]) -> metrics.Array:
+    """Data packets: time (ms), sequence number, IP identification."""
+    found = np.zeros(len(rows), metrics.CAP_DTYPE)
+    for packet, (t_ms, seq, ident) in zip(found, rows, strict=True):
+        packet["t_ns"], packet["seq"], packet["ipid"] = t_ms * 1e6, seq, ident
+        packet["dport"], packet["payload"], packet["ipver"] = PORT, 948, 4
+    return found
+
+
+def raw(tx: metrics.Array, rx: metrics.Array) -> metrics.Raw:
+    scenario = {"flows": [{"src": "s", "dst": "d", "port": PORT}]}
+    captures = {"s-d.tx": tx, "s-d.rx": rx}
+    return metrics.Raw({"scenario": scenario}, {}, [], np.empty(0, metrics.QUEUE_DTYPE), [], captures)
+
+
+def test_a_lost_packet_waits_for_its_retransmission() -> None:
+    """The first copy of 2000 is lost; 3000 never arrives; the second copy of 1000 was needless."""
+    tx = packets((0, 1000, 1), (1, 2000, 2), (2, 3000, 3), (50, 2000, 4), (51, 1000, 5))
+    rx = packets((10, 1000, 1), (60, 2000, 4), (61, 1000, 5))
+    t, delay = metrics.owd_series(raw(tx, rx), "s", "d")
+    assert t.tolist() == pytest.approx([0, 0.001, 0.002, 0.05, 0.051])
+    assert delay.tolist() == pytest.approx([0.01, np.nan, np.nan, 0.01, 0.01], nan_ok=True)
+    t, delay = metrics.delivery_series(raw(tx, rx), "s", "d")
+    assert t.tolist() == pytest.approx([0, 0.001, 0.002])
+    assert delay.tolist() == pytest.approx([0.01, 0.059, np.nan], nan_ok=True)
+
+
+def test_nothing_recorded_is_no_delay() -> None:
+    bare = raw(packets(), packets())
+    bare.captures.clear()
+    assert [len(column) for column in metrics.delivery_series(bare, "s", "d")] == [0, 0]
