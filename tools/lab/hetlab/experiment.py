@@ -26,6 +26,8 @@ from hetlab.waiting_tc import WaitingTc
 
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 SETTLE_S = 3
+NO_METRICS = "/proc/sys/net/ipv4/tcp_no_metrics_save"
+LEARN_PORT, LEARN_BYTES = 5000, 1000
 # Threads that wake at one instant run in an order that depends on their past: keep the
 # instants of hosts (sampling) and of flows (start, end) apart
 STAGGER_S = 20e-6
@@ -148,6 +150,7 @@ class Run:
         self.net = net
         self.dir = Path(job["dir"])
         self.bin = os.environ.get("HETLAB_BIN", "")
+        self._learn_routes()
         now = time.clock_gettime(time.CLOCK_MONOTONIC)
         self.t0 = math.ceil(now) + SETTLE_S
         self.until = self.sc["duration_s"] + 0.5
@@ -157,6 +160,26 @@ class Run:
     def tool(self, name: str) -> str:
         """Path of one of our programs."""
         return str(Path(self.bin) / name) if self.bin else name
+
+    def _learn_routes(self) -> None:
+        """One short connection wherever a route gives a window.
+
+        The kernel takes snd_cwnd_clamp and ssthresh of a route from its cache of metrics
+        alone, which a connection fills when it ends.
+        """
+        tcp = [f for f in self.sc["flows"] if f["proto"] == "tcp"]
+        for src, dst in dict.fromkeys((f["src"], f["dst"]) for f in tcp):
+            if not set(self.sc["route"].get(src, "").split()) & {"cwnd", "ssthresh"}:
+                continue
+            self.net.get(src).cmd(f"echo 0 > {NO_METRICS}")
+            t0 = time.clock_gettime(time.CLOCK_MONOTONIC) + 1
+            to = f"addr={self.net.address(src, dst, self.sc['ipv6'])},port={LEARN_PORT}"
+            ends = {dst: f"role=recv,id=0,port={LEARN_PORT}", src: f"role=send,id=0,{to},bytes={LEARN_BYTES}"}
+            words = [self.tool("flowgen"), "--t0", f"{t0:.9f}", "--until", "10", "--out", os.devnull]
+            procs = [self.net.get(host).popen([*words, flow], text=True) for host, flow in ends.items()]
+            if faults := [p.communicate()[1] for p in procs if p.wait()]:
+                raise LabError(f"{src}: route: {self.sc['route'][src]}: {'; '.join(faults).strip()[-500:]}")
+            self.net.get(src).cmd(f"echo 1 > {NO_METRICS}")
 
     def start(self) -> None:
         """Start the probe and what changes links, then one flowgen per host that has flows."""
