@@ -1,169 +1,122 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Claims: which are chosen, which runs they need, how they are judged."""
+"""Claims: which are chosen, which evidence they need, how they are judged."""
 
+import json
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 
-from hetlab import claims, claims_real
+from hetlab import claims, jobs
 from hetlab.errors import LabError
+from hetlab.packet import host
+
+
+def run_of(job: dict[str, Any]) -> dict[str, Any]:
+    """What tells a run from others."""
+    return {"scenario": job["scenario"]["name"], "cc": job["cc"], "cc_params": job["cc_params"], "seed": job["seed"]}
+
+
+def needs_of(chosen: list[claims.Claim]) -> set[claims.Need]:
+    return {need for c in chosen for need in c.needs}
 
 
 def test_selection_by_beginning() -> None:
     every = [c.id for c in claims.select([])]
-    assert len(every) == len(set(every)) >= 13
+    assert len(every) == len(set(every)) >= 19
     assert [c.id for c in claims.select(["scw-"])] == [i for i in every if i.startswith("scw-")]
     with pytest.raises(LabError, match="sc-t2-delay"):
         claims.select(["nonsense"])
 
 
 def test_each_run_is_planned_once(tmp_path: Path) -> None:
-    chosen = claims.select([])
+    needs = needs_of(claims.select([]))
     evidence = claims.Evidence(tmp_path)
-    planned = claims.plan(chosen, evidence)
-    needs = {need for c in chosen for need in c.needs}
+    planned = claims.plan([*needs, *needs], evidence)
     assert len(planned) == len(needs) == len(evidence.wanted)
     assert set(evidence.wanted.values()) == needs
 
 
+def test_santacruz_runs_from_both_sources_each_on_its_kernel(tmp_path: Path) -> None:
+    (chosen,) = claims.select(["sc-t2-delay"])
+    groups = jobs.by_kernel(claims.plan(chosen.needs, claims.Evidence(tmp_path)))
+    assert [j["cc"] for j in groups[False]] == ["santacruz"] * 3 + ["reno"]
+    assert [(j["cc"], j["scenario"]["name"]) for j in groups[True]] == [("santacruz", "sc-basic-option")] * 3
+    assert not jobs.by_kernel(groups[True], False).get(True)
+
+
+def test_the_option_is_part_of_a_scenarios_name() -> None:
+    point = claims.Need("sc-wireless-ber[link.wireless.forward.loss.ber=1e-05]", "santacruz:n_op=3", 7)
+    assert point.with_option().scenario == "sc-wireless-ber-option[link.wireless.forward.loss.ber=1e-05]"
+    assert point.with_option().seed == 7
+    reno = claims.Need("sc-basic", "reno")
+    assert reno.with_option() == reno
+
+
 def test_what_has_no_result_does_not_hold(tmp_path: Path) -> None:
-    chosen = claims.select(["sc-t2"])
-    verdicts = claims.judge(chosen, claims.Evidence(tmp_path))
-    assert all(not v.holds and "sc-basic" in v.ours for _, v in verdicts)
+    judged = claims.judge(claims.select(["sc-t2", "sc-lost-rexmit"]), claims.Evidence(tmp_path))
+    assert [j.word for j in judged] == ["FAILS"] * 4
+    assert all("no result of sc-" in v.ours for j in judged for v in j.verdicts.values())
 
 
-def test_bad_results_fail_the_claim(tmp_path: Path) -> None:
-    """Goodput 10 % off the paper's table."""
+def throughput(out: Path, mbit: float, option_mbit: float) -> claims.Judgement:
+    """Of sc-t2-throughput with these goodputs."""
     (chosen,) = claims.select(["sc-t2-throughput"])
-    evidence = claims.Evidence(tmp_path)
-    for job in claims.plan([chosen], evidence):
-        name = {
-            "scenario": job["scenario"]["name"],
-            "cc": job["cc"],
-            "cc_params": job["cc_params"],
-            "seed": job["seed"],
-        }
-        evidence.add(name | {"flows": [{"goodput_mbit": 1.38}]})
-    assert claims.judge([chosen], evidence)[0][1].holds
-    for result in evidence.runs.values():
-        result["flows"][0]["goodput_mbit"] = 1.25
-    assert not claims.judge([chosen], evidence)[0][1].holds
-
-
-def test_cuts_of_the_window_after_signals() -> None:
-    """Signals at 1.0 (with a second one 0.1 s later), cut by 0.4, and at 3.0, not cut at all."""
-    t = np.arange(0, 4, 0.02)
-    signals = np.searchsorted([0.999, 1.099, 2.999], t).astype(np.float64)
-    cwnd = np.where((t >= 1.04) & (t < 2), 60.0, 100.0)
-    assert claims_real.cuts(t, cwnd, signals) == pytest.approx([0.4, 0])
-
-
-def test_means_of_five_minutes() -> None:
-    """After the first minute; less than half of a window at the end is left out."""
-    t = np.arange(0, 3600, 0.5)
-    values = np.where(t < 60, 99.0, (t - 60) // 300)
-    assert claims_real.window_means(t, values) == pytest.approx(range(12))
-    assert len(claims_real.window_means(t[t < 3500], values[t < 3500])) == 11
-
-
-Columns = dict[str, dict[str, claims.Floats]]
-
-
-class Tables(claims.Evidence):
-    """Results with these series, by table and column."""
-
-    series_of: Columns
-
-    def series(self, need: claims.Need, table: str, column: str, since_s: float = 0) -> claims.Floats:
-        columns = self.series_of[table]
-        return columns[column][columns["t"] >= since_s]
-
-
-def judged(name: str, tmp_path: Path, duration_s: float, tables: Columns, drops: int = 0) -> bool:
-    """Whether a claim holds when all its runs have these series."""
-    (chosen,) = claims.select([name])
-    evidence = Tables(tmp_path)
-    evidence.series_of = tables
-    result = {
-        "scenario_resolved": {"duration_s": duration_s},
-        "queue": {"drops": drops, "steady_mean_pkts": 3},
-        "flows": [{"goodput_mbit": 9}],
-    }
-    evidence.runs = dict.fromkeys(chosen.needs, result)
-    return claims.judge([chosen], evidence)[0][1].holds
-
-
-def received(mbit: claims.Floats) -> dict[str, claims.Floats]:
-    """What a flow with this share of the link's rate in each second has received."""
-    octets = np.cumsum(mbit) * 1e6 / 8 * claims_real.PAYLOAD / claims_real.PACKET
-    return {"t": np.arange(len(mbit) + 1.0), "bytes_received": np.append(0.0, octets)}
+    evidence = claims.Evidence(out)
+    for job in claims.plan(chosen.needs, evidence):
+        got = option_mbit if "option" in job["scenario"]["name"] else mbit
+        evidence.add(run_of(job) | {"flows": [{"goodput_mbit": got}]})
+    return claims.judge([chosen], evidence)[0]
 
 
 @pytest.mark.parametrize(
-    ("slow_second", "late_ms", "drops", "holds"),
-    [(9, 5, 0, True), (10, 5, 0, False), (29, 5, 0, False), (9, 5.1, 0, False), (9, 5, 1, False)],
+    ("mbit", "option_mbit", "word"), [(1.38, 1.37, "holds"), (1.25, 1.37, "FAILS"), (1.38, 1.25, "FAILS")]
 )
-def test_thresholds_of_filling(tmp_path: Path, slow_second: int, late_ms: float, drops: int, holds: bool) -> None:
-    mbit = np.full(30, 91.0)
-    mbit[slow_second] = 89
-    owd_ms = np.where(np.arange(3000) % 10 == 0, 100 + late_ms, 100.0)
-    owd = {"t": np.arange(0, 30, 0.01), "owd_ms": owd_ms}
-    assert judged("rn-long", tmp_path, 30, {"received": received(mbit), "owd-s-d": owd}, drops) is holds
+def test_both_sources_must_hold(tmp_path: Path, mbit: float, option_mbit: float, word: str) -> None:
+    """1.38 is 3 % off the paper's 1.42 Mbit/s with headers, 1.25 more than 5 %."""
+    assert throughput(tmp_path, mbit, option_mbit).word == word
 
 
-@pytest.mark.parametrize(("share", "queue", "holds"), [(0.86, 6, True), (0.84, 6, False), (0.86, 6.1, False)])
-def test_thresholds_of_handovers(tmp_path: Path, share: float, queue: float, holds: bool) -> None:
-    """One period out of eight with this share, one with this queue; 5 s after a step it may be anything."""
-    mbit = np.full(120, 19.0)
-    mbit[30:45] = 20 * share
-    t = np.arange(0, 120, 0.1)
-    pkts = np.where(t % 15 < 4.95, 60.0, np.where((t >= 60) & (t < 75), queue, 3.0))
-    tables = {"received": received(mbit), "queue": {"t": t, "pkts": pkts}}
-    assert judged("rn-handover", tmp_path, 120, tables) is holds
-
-
-@pytest.mark.parametrize(("queue", "error", "holds"), [(0.4, 0, True), (0.6, 0, False), (0, 0.6, False)])
-def test_thresholds_of_drift(tmp_path: Path, queue: float, error: float, holds: bool) -> None:
-    """In the middle of the hour the queue, or the estimate's error, is off by so much."""
-    t = np.arange(0, 3600, 1.0)
-    middle = (t > 1000) & (t < 2600)
-    pkts = np.where(middle, 3 + queue, 3.0)
-    own = pkts + np.where(middle, error, 0.0) - 0.5
-    tables = {"queue": {"t": t, "pkts": pkts}, "flows": {"t": t, "cc_rttcnt": own}}
-    assert judged("rn-drift", tmp_path, 3600, tables) is holds
-
-
-def real(name: str, tmp_path: Path, **values: object) -> bool:
-    """Whether a claim holds when all its runs have these results."""
+def packet_evidence(out: Path, name: str, **bad: bool) -> claims.Judgement:
+    """Of a claim whose scripts hold but on the kernels named."""
     (chosen,) = claims.select([name])
-    evidence = claims.Evidence(tmp_path)
-    for job in claims.plan([chosen], evidence):
-        name_of = {"scenario": job["scenario"]["name"], "cc": job["cc"], "cc_params": job["cc_params"]}
-        evidence.add(name_of | {"seed": job["seed"]} | values)
-    return claims.judge([chosen], evidence)[0][1].holds
+    evidence = claims.Evidence(out)
+    for patched, kernel in ((True, "patched"), (False, "unpatched")):
+        for path in chosen.scripts:
+            evidence.points |= {(patched, path.name, v): not bad.get(kernel) for v in host.versions_of(path)}
+    return claims.judge([chosen], evidence)[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "good", "bad"),
-    [
-        ("rn-rates", {"goodput_mbit": 96}, {"goodput_mbit": 86}),
-        ("rn-versus", {"steady_goodput_mbit": 0.4}, {"steady_goodput_mbit": 0.3}),
-        ("rn-share-rtt", {"steady_goodput_mbit": 2.1}, {"steady_goodput_mbit": 1.9}),
-    ],
-)
-def test_thresholds_of_shares(tmp_path: Path, name: str, good: dict[str, float], bad: dict[str, float]) -> None:
-    for values, holds in ((good, True), (bad, False)):
-        assert real(name, tmp_path, flows=[values, values], owd_ms={"mean": 20}) is holds
+def test_packet_claims_need_the_patched_kernel_only(tmp_path: Path) -> None:
+    judged = packet_evidence(tmp_path, "sc-early-rexmit", unpatched=True)
+    assert judged.word == "holds"
+    assert judged.verdicts["unpatched"] == claims.Verdict(False, "not so: sc-early-rexmit", counts=False)
+    assert packet_evidence(tmp_path, "sc-early-rexmit", patched=True).word == "FAILS"
 
 
-@pytest.mark.parametrize(("jain", "holds"), [(0.95, True), (0.949, False)])
-def test_threshold_of_fairness(tmp_path: Path, jain: float, holds: bool) -> None:
-    flows = [{"steady_goodput_mbit": 2.4}] * 20
-    assert real("rn-share-20", tmp_path, flows=flows, jain_steady=jain, queue={"steady_mean_pkts": 60}) is holds
+def test_one_ip_version_that_fails_is_enough(tmp_path: Path) -> None:
+    (chosen,) = claims.select(["sc-multi-loss"])
+    evidence = claims.Evidence(tmp_path, points={(True, p.name, v): v == 4 for p in chosen.scripts for v in (4, 6)})
+    assert "sc-multi-loss-one-ack" in claims.judge([chosen], evidence)[0].verdicts["option"].ours
 
 
-@pytest.mark.parametrize(("goodput", "queue", "holds"), [(16.5, 3.0, True), (15.8, 3.0, False), (16.5, 4.6, False)])
-def test_thresholds_of_loss(tmp_path: Path, goodput: float, queue: float, holds: bool) -> None:
-    values = {"flows": [{"goodput_mbit": goodput}], "queue": {"steady_mean_pkts": queue}}
-    assert real("rn-loss", tmp_path, **values) is holds
+def test_a_cause_excepts_until_the_claim_holds() -> None:
+    def judged(*holds: bool, cause: str = "measured") -> str:
+        c = claims.Claim("x", "", (), {}, cause)
+        return claims.Judgement(c, {str(i): claims.Verdict(h, "") for i, h in enumerate(holds)}).word
+
+    assert judged(False, True) == "excepted"
+    assert judged(True, True) == "stale cause"
+    assert judged(True, True, cause="") == "holds"
+    assert judged(False, True, cause="") == "FAILS"
+
+
+def test_json_has_one_object_per_claim(tmp_path: Path) -> None:
+    told = json.loads(throughput(tmp_path, 1.38, 1.25).as_json())
+    assert (told["id"], told["verdict"]) == ("sc-t2-throughput", "FAILS")
+    assert [v["holds"] for v in told["sources"].values()] == [True, False]
+
+
+def test_a_claim_that_no_script_names_is_an_error() -> None:
+    with pytest.raises(LabError, match="no packet script"):
+        claims.packet_claim("sc-nothing", paper="", ours="")

@@ -10,29 +10,15 @@ import pytest
 
 from dissect import dissect
 from hetlab.kernel import OPTION_PATCH
+from hetlab.packet.host import Points, points
 from hetlab.packet.model import Env
 from hetlab.packet.parser import parse
 from hetlab.paths import TOP
 
 pytestmark = pytest.mark.virtual
-Points = dict[tuple[str, int], tuple[bool, str]]
 Hetlab = Callable[..., "subprocess.CompletedProcess[str]"]
 SCRIPTS = sorted((TOP / "tests" / "packet").glob("*.pkt"))
 KERNELS = ["unpatched"] + ["patched"] * OPTION_PATCH.is_file()
-POINT = re.compile(r"^(ok|not ok) \d+ - (\S+) ipv(\d)$")
-
-
-def points(output: str) -> Points:
-    """TAP as (script, IP version): (held, diagnostics)."""
-    found: Points = {}
-    key = None
-    for line in output.splitlines():
-        if point := POINT.match(line):
-            key = point[2], int(point[3])
-            found[key] = point[1] == "ok", ""
-        elif key and line.startswith("#"):
-            found[key] = found[key][0], f"{found[key][1]}{line}\n"
-    return found
 
 
 @pytest.fixture(scope="module", params=KERNELS)

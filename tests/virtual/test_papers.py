@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the modules must do on the real stack: the first flight's acceptance figures."""
+"""What the modules must do on the real stack: the claims of the papers, and figures of our own."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import call_hetlab
+from hetlab import claims
 
 pytestmark = pytest.mark.virtual
 Run = Callable[..., list[dict[str, Any]]]
@@ -25,41 +27,45 @@ def goodput(r: dict[str, Any]) -> float:
     return float(r["flows"][0]["goodput_mbit"])
 
 
+# Their runs alone take two minutes; make claims has them
+SLOW = {"scw-throughput"}
+CHECKED = [c.id for c in claims.select(["sc-", "scw-"]) if c.id not in SLOW]
+
+
 @pytest.fixture(scope="module")
-def sc_basic(run_json: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    ccs = [f"santacruz:n_op={n}" for n in ("1.5", "3", "5")] + ["reno", "vegas"]
-    ccs.append("santacruz:n_op=1.5,startup=0,init_cwnd=2,predict=0,sum_rule=1,pacing=0")
-    args = [x for cc in ccs for x in ("--cc", cc)]
-    return by_label(run_json("sc-basic", *args, "--out", tmp_path_factory.mktemp("basic")))
+def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """The claims that are checked, judged by one command: each run, each kernel, once."""
+    done = call_hetlab("claims", *CHECKED, "--json", "--out", tmp_path_factory.mktemp("claims"))
+    assert done.returncode in (0, 1), done.stderr
+    told = {j["id"]: j for j in map(json.loads, done.stdout.splitlines())}
+    assert list(told) == CHECKED, done.stderr
+    return told
 
 
-@pytest.mark.parametrize("n_op", ["1.5", "3", "5"])
-def test_santacruz_holds_n_op_packets(sc_basic: dict[str, dict[str, Any]], n_op: str) -> None:
-    r = sc_basic[f"santacruz:n_op={n_op}"]
-    q, n = r["queue"], float(n_op)
-    assert n - 1 <= q["steady_mean_pkts"] <= n + 1
-    assert n - 1 <= q["p95_pkts"] <= n + 1
-    assert q["drops"] == 0
-    assert r["flows"][0]["retransmits"] == 0
-    assert goodput(r) >= 1.38
+@pytest.mark.parametrize("name", CHECKED)
+def test_claim(judged: dict[str, dict[str, Any]], name: str) -> None:
+    """It holds, or does not and has a cause; a cause that is not needed any more is a fault."""
+    told = judged[name]
+    assert told["verdict"] in ("holds", "excepted"), json.dumps(told, indent=1, ensure_ascii=False)
 
 
-@pytest.mark.parametrize(("n_op", "paper_ms"), [("1.5", 55.1), ("3", 60.6), ("5", 73.7)])
-def test_santacruz_delay_is_the_papers(sc_basic: dict[str, dict[str, Any]], n_op: str, paper_ms: float) -> None:
-    assert sc_basic[f"santacruz:n_op={n_op}"]["owd_ms"]["mean"] == pytest.approx(paper_ms, rel=0.1)
-
-
-def test_santacruz_variance_is_far_below_reno(sc_basic: dict[str, dict[str, Any]]) -> None:
-    reno = sc_basic["reno"]["owd_ms"]
-    assert reno["mean"] == pytest.approx(99.4, rel=0.1)
-    for n_op, times in (("1.5", 100), ("3", 100), ("5", 90)):
-        assert sc_basic[f"santacruz:n_op={n_op}"]["owd_ms"]["variance"] < reno["variance"] / times
-
-
-def test_paper_rules_by_parameters(sc_basic: dict[str, dict[str, Any]]) -> None:
+def test_paper_rules_by_parameters(run_json: Run, tmp_path: Path) -> None:
     """Start-up ends at the second packet, so the ramp is linear: 1.42 x 948/1000 of payload in the paper."""
-    r = next(v for k, v in sc_basic.items() if "startup=0" in k)
+    cc = "santacruz:n_op=1.5,startup=0,init_cwnd=2,predict=0,sum_rule=1,pacing=0"
+    (r,) = run_json("sc-basic", "--cc", cc, "--out", tmp_path)
     assert goodput(r) == pytest.approx(1.42 * 0.948, rel=0.05)
+    assert r["queue"]["drops"] == 0
+
+
+def test_routes_give_the_first_connection_its_window(run_json: Run, tmp_path: Path) -> None:
+    """At most 64 packets, slow start to 32: Reno then overruns the queue of 17 by a packet a cycle."""
+    from hetlab.results import series
+
+    (r,) = run_json("sc-basic", "--cc", "reno", "--out", tmp_path)
+    assert series(tmp_path / "sc-basic" / "reno" / "seed-1", "flows")["ssthresh"][1] == 32
+    assert 1 <= r["queue"]["drops"] <= 10
+    (r,) = run_json("sc-basic", "--cc", "reno", "--set", "route.s.cwnd_max_pkts=20", "--out", tmp_path)
+    assert max(series(tmp_path / "sc-basic" / "reno" / "seed-1", "flows")["cwnd"]) == 20
     assert r["queue"]["drops"] == 0
 
 
@@ -108,13 +114,3 @@ def test_rho_of_one_is_reno(run_json: Run, tmp_path: Path) -> None:
     run_json("bulk", *ccs, "--set", "duration_s=30", "--out", tmp_path)
     (ours, reno) = (series(p, "flows") for p in sorted((tmp_path / "bulk").glob("*/seed-1")))
     assert ours["cwnd"] == reno["cwnd"]
-
-
-def test_claims_of_the_first_table_hold(tmp_path: Path) -> None:
-    done = call_hetlab("claims", "sc-t2", "sc-f9", "--out", tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    rows = [line.split()[:2] for line in done.stdout.splitlines() if line.startswith("sc-")]
-    assert rows == [[name, "holds"] for name in CLAIMS]
-
-
-CLAIMS = ("sc-t2-throughput", "sc-t2-delay", "sc-t2-variance", "sc-f9-queue", "sc-f9-startup")

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Claims of the two Santa Cruz papers (ICNP 1999, WCNC 2000) about whole connections."""
+"""Claims of the two Santa Cruz papers (ICNP 1999, WCNC 2000): whole connections, then packets.
+
+The papers' delay of a packet includes its wait for a retransmission. Table 4 has 8.4 ms for
+Reno where 3.3 ms and a full queue of nine, 0.33 ms each, are 6.3; table 3 has 134.3 ms at 55 %
+use; the wireless paper names timeouts as a part. Where losses matter it is so measured here.
+"""
 
 import numpy as np
 
-from hetlab.claims import Evidence, Need, Verdict, claim
+from hetlab.claims import Evidence, Need, Verdict, claim, packet_claim
 
 N_OPS = (1.5, 3.0, 5.0)
 BDP_BASIC_PKTS = 16.35
-PACKET, PAYLOAD = 1000, 948  # bytes: IP packet, and what is left of it beside timestamps
+PACKET = 1000  # bytes of an IP packet, and of payload in it beside timestamps, beside the option as well
+PAYLOAD, PAYLOAD_BESIDE_OPTION = 948, 940
 TABLE2_MBIT = {1.5: 1.42, 3.0: 1.45, 5.0: 1.47}
 TABLE2_MS = {1.5: 55.1, 3.0: 60.6, 5.0: 73.7}
 BERS = ("1e-06", "2e-06", "4e-06", "1e-05")
@@ -25,12 +31,18 @@ def trio(scenario: str, *others: str) -> list[Need]:
 
 def rate(e: Evidence, need: Need) -> float:
     """Mbit/s on the link, headers included, as the papers count."""
-    return float(e[need]["flows"][0]["goodput_mbit"]) * PACKET / PAYLOAD
+    payload = PAYLOAD if e.of(need) == need else PAYLOAD_BESIDE_OPTION
+    return float(e[need]["flows"][0]["goodput_mbit"]) * PACKET / payload
 
 
 def delay(e: Evidence, need: Need, key: str = "mean") -> float:
     """One-way delay of data packets, ms or ms squared."""
     return float(e[need]["owd_ms"][key])
+
+
+def delivery(e: Evidence, need: Need, key: str = "mean") -> float:
+    """The same from a packet's first departure on, whichever copy arrived."""
+    return float(e[need]["delivery_ms"][key])
 
 
 def listing(values: dict[float, float], places: int = 2) -> str:
@@ -132,17 +144,24 @@ def reverse_cwnd(e: Evidence) -> Verdict:
     return Verdict(good, f"{cwnd.min():.0f}..{cwnd.max():.0f}")
 
 
-@claim("sc-t4", paper="n=3, 5: 99 %; delay half of Reno's, variance 1/1000", needs=trio("sc-asym", "reno"))
+@claim(
+    "sc-t4",
+    paper="n=3, 5: 99 %, 4.6 and 4.8 ms; Reno 52 %, 8.4 ms, variance 1000 times ours",
+    needs=trio("sc-asym", "reno"),
+    cause="the use of the link holds; Reno is not the paper's any more: no timeout in 10 s, so nothing waits for one, "
+    "and its 88 % and 4.3 ms are all that a queue of nine can do (6.3 ms when full, the paper's 8.4 ms are timeouts)",
+)
 def asymmetric(e: Evidence) -> Verdict:
     """97 % or more, delay 42 to 58 % below Reno, variance 1000 times below."""
     used = {n: rate(e, ours("sc-asym", n)) / 24 for n in N_OPS}
     reno = Need("sc-asym", "reno")
-    less = {n: 1 - delay(e, ours("sc-asym", n)) / delay(e, reno) for n in N_OPS}
-    spread = {n: delay(e, ours("sc-asym", n), "variance") for n in N_OPS}
-    limit = delay(e, reno, "variance") / 1000
-    good = all(used[n] >= 0.97 and 0.42 <= less[n] <= 0.58 and spread[n] <= limit for n in (3.0, 5.0))
-    text = f"used {listing(used)}; delay below Reno by {listing(less)}; variance {listing(spread, 3)} ms2"
-    return Verdict(good, f"{text}, Reno {1000 * limit:.2f}")
+    took = {n: delivery(e, ours("sc-asym", n)) for n in N_OPS}
+    less = {n: 1 - v / delivery(e, reno) for n, v in took.items()}
+    times = {n: delivery(e, reno, "variance") / delivery(e, ours("sc-asym", n), "variance") for n in N_OPS}
+    good = all(used[n] >= 0.97 and 0.42 <= less[n] <= 0.58 and times[n] >= 1000 for n in (3.0, 5.0))
+    reno_text = f"Reno {rate(e, reno) / 24:.2f}, {delivery(e, reno):.1f} ms, timeouts {e[reno]['flows'][0]['timeouts']}"
+    text = f"used {listing(used)}; {listing(took, 1)} ms; variance below Reno {listing(times, 0)} times"
+    return Verdict(good, f"{text}; {reno_text}")
 
 
 @claim("sc-f13-cwnd", paper="Reno times out every cycle, Santa Cruz does not", needs=trio("sc-asym"))
@@ -171,13 +190,16 @@ def hold(e: Evidence) -> Verdict:
     "scw-delay",
     paper="delay half of Reno's, variance an order of magnitude smaller",
     needs=[wireless("1e-06"), wireless("1e-06", "reno")],
+    cause="the variance holds, the half cannot: 4 packets waiting make 30.4 ms, and twice that is a queue of 12 that "
+    "is always full (62.4); losing 1 in 125 holds Reno's window near sqrt(1.5 * 125) = 13.7 packets, 6 of them on the "
+    "way. A queue of 24 instead of 12 gives Reno 15.5 packets and 48 ms",
 )
 def wireless_delay(e: Evidence) -> Verdict:
     """The mean within 40 to 65 % of Reno's, the variance at most a tenth."""
     got, reno = wireless("1e-06"), wireless("1e-06", "reno")
-    share = delay(e, got) / delay(e, reno)
-    times = delay(e, reno, "variance") / delay(e, got, "variance")
-    text = f"{delay(e, got):.1f} ms, Reno {delay(e, reno):.1f} ({share:.2f}); variance {times:.1f} times smaller"
+    share = delivery(e, got) / delivery(e, reno)
+    times = delivery(e, reno, "variance") / delivery(e, got, "variance")
+    text = f"{delivery(e, got):.1f} ms, Reno {delivery(e, reno):.1f} ({share:.2f}); variance {times:.1f} times smaller"
     return Verdict(0.4 <= share <= 0.65 and times >= 10, text)
 
 
@@ -198,3 +220,35 @@ def wireless_throughput(e: Evidence) -> Verdict:
     good = all(a > b for a, b in zip(mean["santacruz"], mean["reno"], strict=True))
     good &= mean["santacruz"][2] >= 0.9 * mean["santacruz"][0]
     return Verdict(good, "; ".join(f"{cc} " + " ".join(f"{v:.2f}" for v in m) for cc, m in mean.items()))
+
+
+packet_claim(
+    "sc-early-rexmit",
+    paper="a hole is sent again as soon as a later packet is acknowledged",
+    ours="3 packets, the first lost: sent again with the first ACK, no timer",
+)
+packet_claim(
+    "sc-multi-loss",
+    paper="several losses in a window repaired without a timeout",
+    ours="16 of 32 lost: 16 sent again in one round trip, also when one ACK of 16 arrives",
+)
+packet_claim(
+    "sc-lost-rexmit",
+    paper="lost retransmissions recovered without timer back-off",
+    ours="lost twice: sent again on the next ACK, no timeout",
+)
+packet_claim(
+    "sc-rtt-rexmit",
+    paper="an RTT sample from every ACK, retransmissions included",
+    ours="measured against the copy that the ACK names",
+)
+packet_claim(
+    "sc-no-needless",
+    paper="the ACK window stops needless retransmissions after a timeout",
+    ours="only the holes are sent again, also with five holes and one ACK",
+)
+packet_claim(
+    "sc-reorder-path",
+    paper="non-FIFO arrival is recognised",
+    ours="one retransmission at the first overtaking, undone within a round trip; none after it",
+)

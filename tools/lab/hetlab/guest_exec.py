@@ -48,10 +48,15 @@ class Stream:
         self.source.close()
 
 
-def execute(executable: Path, modules: Path, command: list[str], wall_limit_s: float) -> int:
-    """Run a command; its exit status, or 124 after the limit, or 125 if the machine was lost."""
+def execute(
+    executable: Path, modules: Path, command: list[str], wall_limit_s: float, out: IO[bytes] | None = None
+) -> int:
+    """Run a command; its exit status, or 124 after the limit, or 125 if the machine was lost.
+
+    Its output goes to ``out`` or, without, to our own.
+    """
     directory = uml.scratch("exec-")
-    streams = [Stream(directory / "stdout", sys.stdout.buffer), Stream(directory / "stderr", sys.stderr.buffer)]
+    streams = [Stream(directory / "stdout", out or sys.stdout.buffer), Stream(directory / "stderr", sys.stderr.buffer)]
     machine = uml.boot(executable, modules, script(command, directory), directory, uml.cpus()[0])
     status: int | None = None
     try:

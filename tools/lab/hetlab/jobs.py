@@ -10,7 +10,7 @@ from typing import Any
 
 from hetlab import results, uml
 from hetlab.errors import LabError
-from hetlab.scenario import Scenario, resolve
+from hetlab.scenario import OPTION_SYSCTL, Scenario, resolve
 
 CC = re.compile(r"^[a-z0-9_]{1,15}$")
 PARAM = re.compile(r"^([A-Za-z0-9_]+)=([^\s,]+)$")
@@ -76,6 +76,15 @@ def one(
     job = {"scenario": resolved, "cc": variant.cc, "cc_params": params, "seed": seed, "dir": str(directory)}
     used = {flow["cc"] or variant.cc for flow in resolved["flows"] if flow["proto"] == "tcp"}
     return job | ({"trace": True} if trace and TRACED in used else {})
+
+
+def by_kernel(jobs: list[dict[str, Any]], patched: bool | None = None) -> dict[bool, list[dict[str, Any]]]:
+    """Jobs of the unpatched (False) and the patched kernel: as told, or as their sysctls need."""
+    groups: dict[bool, list[dict[str, Any]]] = {}
+    for job in jobs:
+        needs = OPTION_SYSCTL in job["scenario"]["sysctl"] if patched is None else patched
+        groups.setdefault(needs, []).append(job)
+    return groups
 
 
 @dataclass

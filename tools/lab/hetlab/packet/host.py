@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """The side outside the machine: look at the scripts, then boot one machine for all of them."""
 
+import functools
+import io
+import re
+import shlex
 from pathlib import Path
 
+from hetlab import guest_exec
 from hetlab.errors import LabError
-from hetlab.packet.model import Env
+from hetlab.packet.model import Env, Script
 from hetlab.packet.parser import parse
-from hetlab.paths import VENV
+from hetlab.paths import TOP, VENV
+
+SCRIPTS = TOP / "tests" / "packet"
+VERSIONS = (4, 6)
+POINT = re.compile(r"^(ok|not ok) \d+ - (\S+) ipv(\d)$")
+Points = dict[tuple[str, int], tuple[bool, str]]
 
 
 def check(scripts: list[Path]) -> None:
@@ -14,7 +24,7 @@ def check(scripts: list[Path]) -> None:
     for path in scripts:
         if not path.is_file():
             raise LabError(f"{path}: no such file")
-        for version in (4, 6):
+        for version in VERSIONS:
             for patched in (False, True):
                 parse(str(path), path.read_text(), Env(version, patched))
 
@@ -28,3 +38,43 @@ def command(scripts: list[Path], ip: str | None, pcap_dir: Path | None, verbose:
         pcap_dir.mkdir(parents=True, exist_ok=True)
         words.append(f"--pcap-dir={pcap_dir.resolve()}")
     return [*words, *["--verbose"] * verbose, "--", *map(str, scripts)]
+
+
+@functools.cache
+def _ours() -> dict[Path, Script]:
+    """The scripts of tests/packet."""
+    return {p: parse(str(p), p.read_text(), Env(VERSIONS[0], True)) for p in sorted(SCRIPTS.glob("*.pkt"))}
+
+
+def scripts_of(claim: str) -> tuple[Path, ...]:
+    """Scripts of tests/packet that name a claim."""
+    return tuple(path for path, script in _ours().items() if script.directives.get("claim") == claim)
+
+
+def versions_of(path: Path) -> tuple[int, ...]:
+    """IP versions in which one of our scripts is played."""
+    only = _ours()[path].settings.ip
+    return (only,) if only else VERSIONS
+
+
+def points(output: str) -> Points:
+    """TAP as (script, IP version): (held, diagnostics)."""
+    found: Points = {}
+    key = None
+    for line in output.splitlines():
+        if point := POINT.match(line):
+            key = point[2], int(point[3])
+            found[key] = point[1] == "ok", ""
+        elif key and line.startswith("#"):
+            found[key] = found[key][0], f"{found[key][1]}{line}\n"
+    return found
+
+
+def play(executable: Path, modules: Path, scripts: list[Path], wall_limit_s: float = 600) -> Points:
+    """All scripts in one machine; LabError if it did not come to its end."""
+    out = io.BytesIO()
+    words = command(scripts, None, None, False)
+    status = guest_exec.execute(executable, modules, words, wall_limit_s, out)
+    if status not in (0, 1):
+        raise LabError(f"packet scripts: {shlex.join(words)} ended with {status}")
+    return points(out.getvalue().decode())
