@@ -36,6 +36,15 @@ def test_a_lost_packet_waits_for_its_retransmission() -> None:
     assert delay.tolist() == pytest.approx([0.01, 0.059, np.nan], nan_ok=True)
 
 
+def test_delay_before_the_point_of_departure_counts() -> None:
+    """A host's link of 5 ms: the packet is seen leaving when these are over."""
+    seen = raw(packets((5, 1000, 1)), packets((15, 1000, 1)))
+    seen.meta["departed_ms"] = {"s-d": 5.0}
+    for series in (metrics.owd_series, metrics.delivery_series):
+        assert [v.tolist() for v in series(seen, "s", "d")] == [[0.0], pytest.approx([0.015])]
+    assert seen.captures["s-d.tx"]["t_ns"].tolist() == [5_000_000]
+
+
 def test_nothing_recorded_is_no_delay() -> None:
     bare = raw(packets(), packets())
     bare.captures.clear()

@@ -69,6 +69,12 @@ def test_routes_give_the_first_connection_its_window(run_json: Run, tmp_path: Pa
     assert r["queue"]["drops"] == 0
 
 
+def test_the_first_link_is_part_of_the_one_way_delay(run_json: Run, tmp_path: Path) -> None:
+    """5 + 0.8 ms on the wire, 4.6 + 4.0 ms in the air."""
+    (r,) = run_json("sc-wireless", "--cc", "vegas", "--set", "duration_s=3", "--out", tmp_path)
+    assert r["owd_ms"]["min"] == pytest.approx(14.4, abs=0.05)
+
+
 def test_hybla_fills_a_clean_satellite_link(run_json: Run, tmp_path: Path) -> None:
     results = run_json("geo-clean", "--cc", "hybla_ext", "--set", "duration_s=10", "--out", tmp_path)
     from hetlab.results import series

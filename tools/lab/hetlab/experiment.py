@@ -256,6 +256,14 @@ class Run:
             found.append((f"{src}-{dst}.rx", *last.arrival_point(last_forward)))
         return found
 
+    def departed_ms(self) -> dict[str, float]:
+        """For each measured pair, the delay before the point of departure."""
+        found = {}
+        for src, dst in self.sc["measure"]["owd"]:
+            link, forward = self.net.path(src, dst)[0]
+            found[f"{src}-{dst}"] = link.departed_ms(forward)
+        return found
+
     def wait(self) -> None:
         """Reseed just before the start, change links, wait for the end, check every process."""
         ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1)
@@ -322,6 +330,7 @@ def run_job(job: dict[str, Any]) -> None:
                 "kernel": os.uname().release,
                 "seeded": seeded,
                 "counters": run.counters(),
+                "departed_ms": run.departed_ms(),
                 "available_cc": sorted(names),
             }
             if trace:

@@ -439,6 +439,11 @@ class HetLink(Link):
             return far.node, far.name, "in"
         return near.node, near.name, "out"
 
+    def departed_ms(self, forward: bool) -> float:
+        """Delay of this link that a packet has behind it where it is seen leaving; a host's qdisc comes first."""
+        p = self.plans[0 if forward else 1]
+        return float((self.forward if forward else self.reverse).delay_ms) if p.rate_far else 0.0
+
     def arrival_point(self, forward: bool) -> tuple[Node, str, str]:
         """Where to capture packets that have crossed the link: node, device, in or out."""
         near, far = (self.intf1, self.intf2) if forward else (self.intf2, self.intf1)

@@ -198,6 +198,7 @@ def _data(raw: Raw, src: str, dst: str) -> tuple[Array, Array]:
     ports = [f["port"] for f in raw.scenario["flows"] if f["src"] == src and f["dst"] == dst]
     both = [raw.captures.get(f"{src}-{dst}.{end}", np.empty(0, CAP_DTYPE)) for end in ("tx", "rx")]
     tx, rx = (cap[(cap["payload"] > 0) & np.isin(cap["dport"], ports)] for cap in both)
+    tx["t_ns"] -= round(raw.meta.get("departed_ms", {}).get(f"{src}-{dst}", 0) * 1e6)
     return tx, rx
 
 
