@@ -131,14 +131,11 @@ def test_only_runs_with_santacruz_are_traced() -> None:
 
 
 def test_claims_may_ask_for_the_trace_of_a_run() -> None:
-    def check(_evidence: claims.Evidence) -> claims.Verdict:
-        return claims.Verdict(True, "")
-
     plain, traced = claims.Need("sc-basic", "santacruz"), claims.Need("sc-basic", "santacruz", trace=True)
     other = claims.Need("sc-basic", "santacruz", 2)
-    wanted = [claims.Claim("a", "", (plain, other), check), claims.Claim("b", "", (traced,), check)]
-    planned = claims.plan(wanted, claims.Evidence(Path("unused")))
+    planned = claims.plan([plain, other, traced], claims.Evidence(Path("unused")))
     assert [(job["seed"], job.get("trace")) for job in planned] == [(1, True), (2, None)]
+    assert traced.with_option().trace
 
 
 def traced_flow(name: str, losses: int, timeouts: int, d_us: float = 12_000) -> plots.TracedFlow:
