@@ -5,7 +5,7 @@ BUILD := $(or $(HETCC_BUILD),build)
 HETLAB := tools/hetlab
 DEMO := sc-wireless sc-asym geo
 
-.PHONY: all modules modules_install clean help setup kernel kernels demo check check-hostile cost lint matrix distclean
+.PHONY: all modules modules_install clean help setup kernel kernels demo check check-hostile claims figures cost lint matrix distclean
 
 all: modules
 
@@ -25,6 +25,8 @@ help:
 	@echo "make kernels         that, one with santacruz_opt.patch, one more under KASAN and UBSAN"
 	@echo "make check-hostile   ten million lying packets against the latter (ten minutes); part"
 	@echo "                     of make check are 600,000"
+	@echo "make claims          the papers' claims, judged on today's kernel: paper, ours, verdict"
+	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
 	@echo "make cost            what the Santa Cruz option costs: bytes, merging, CPU time"
 	@echo "make lint matrix     parts of make check"
 	@echo "make clean distclean what the module build left here; all of $(BUILD)"
@@ -51,6 +53,9 @@ check:
 
 check-hostile: kernels
 	@$(BUILD)/venv/bin/python tests/fuzz/campaign.py
+
+claims figures: kernels
+	@$(HETLAB) $@
 
 cost: kernels
 	@$(BUILD)/venv/bin/python tools/bench/option_cost.py

@@ -230,7 +230,7 @@ OVERFLOW = dataclasses.replace(ours("sc-basic", 40), trace=True)
 
 @claim("scw-state", paper="count rarely reaches 2 without congestion", needs=[RANDOM, OVERFLOW])
 def loss_state(e: Evidence) -> Verdict:
-    """After start-up under 5 % of random losses judged congestive, over 90 % of those of a queue of 17 with n_op = 40."""
+    """Judged congestive: under 5 % of random losses after start-up, over 90 % where n_op = 40 overruns the queue."""
     random, overflow = (e.series(need, "trace-loss", "congestive", t) for need, t in ((RANDOM, 2), (OVERFLOW, 0)))
     if not len(random) or not len(overflow):
         return Verdict(False, f"{len(random)} random and {len(overflow)} congestive losses judged")

@@ -136,6 +136,22 @@ def claims_table(judged: "list[claims.Judgement]") -> Table:
     return t
 
 
+@app.command("figures")
+def figures_command(
+    directory: Annotated[Path | None, typer.Argument(metavar="DIR", help="default build/figures")] = None,
+    machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
+) -> None:
+    """Figures and tables of the Santa Cruz papers from our runs: PNGs and tables.md; the runs in DIR/runs."""
+    from hetlab import claims, figures
+
+    out = directory or BUILD / "figures"
+    evidence = claims.Evidence(out / "runs")
+    planned = claims.plan(figures.needs(), evidence)
+    fail_on(carry_out(planned, "virtual", evidence.out, evidence.add, machines=machines))
+    for path in figures.write(out, evidence):
+        print(path)
+
+
 def play(scripts: list[Path]) -> dict[tuple[bool, str, int], bool]:
     """Packet scripts on both kernels: (patched, script, IP version) to whether it held."""
     from hetlab.packet import host

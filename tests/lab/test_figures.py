@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Figures and tables of the papers, from runs that are made up."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from matplotlib.colors import to_rgb
+from PIL import Image
+
+from hetlab import claims, figures, jobs, results
+from hetlab.claims import Need
+from hetlab.plots_papers import Curve, Stage, paper_figure, save_small
+
+MAX_BYTES = 60_000
+T = np.linspace(0, 10, 101)
+WAVE = 18 + np.sin(T)
+
+
+def table(directory: Path, name: str, **columns: Any) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), directory / f"{name}.parquet")
+
+
+def invented(job: dict[str, Any]) -> dict[str, Any]:
+    """A result: 1 Mbit/s of goodput, 60 ms."""
+    delay = {"mean": 60.0, "variance": 4.0, "min": 47.0}
+    return {
+        "scenario": job["scenario"]["name"],
+        "cc": job["cc"],
+        "cc_params": job["cc_params"],
+        "seed": job["seed"],
+        "flows": [{"goodput_mbit": 1.0}],
+        "owd_ms": delay,
+        "delivery_ms": delay,
+        "queue": {"link": "bottleneck.forward", "drops": 3},
+    }
+
+
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> claims.Evidence:
+    """All runs; series for those of seed 1."""
+    found = claims.Evidence(tmp_path_factory.mktemp("runs"))
+    for job in claims.plan(figures.needs(), found):
+        found.add(invented(job))
+        if job["seed"] == 1:
+            directory = results.run_dir(found.out, job)
+            table(directory, "flows", t=T, id=[0] * len(T), cwnd=WAVE)
+            table(directory, "queue", t=T, queue=["bottleneck.forward"] * len(T), pkts=np.floor(WAVE - 16))
+            table(directory, "trace", t=T, id=[0] * len(T), grew=np.arange(len(T)) % 3)
+            table(directory, "delivery-s-d", t=T, delivery_ms=np.where(T > 9, np.nan, WAVE))
+    return found
+
+
+def test_every_figure_and_the_tables_are_written(evidence: claims.Evidence, tmp_path: Path) -> None:
+    stems = [path.stem for path in figures.write(tmp_path, evidence)]
+    assert stems == [f"fig{n}" for n in (8, 9, 11, 13)] + [f"wireless-fig{n}" for n in (3, 4, 5, 6)] + ["tables"]
+    for path in tmp_path.glob("*.png"):
+        with Image.open(path) as image:
+            assert image.mode == "P"
+            assert image.size == pytest.approx((900, 500), abs=10)
+        assert path.stat().st_size < MAX_BYTES
+
+
+def test_a_table_has_the_papers_values_beside_ours(evidence: claims.Evidence) -> None:
+    """1 Mbit/s of goodput is 1.055 with headers of 52 bytes, 1.064 with those of 60."""
+    lines = figures.paper_table(evidence, figures.TABLES[0]).splitlines()
+    assert [line.count("|") for line in lines[2:]] == [14] * (len(lines) - 2)
+    cells = [cell.strip() for cell in lines[5].split("|")[1:-1]]
+    assert cells[:7] == ["Santa Cruz n=1.5", "1.42", "1.055", "1.064", "0.94", "0.70", "0.71"]
+    assert cells[7:] == ["55.1", "60.0", "60.0", "0.0041", "4", "4"]
+    reno = [cell.strip() for cell in lines[4].split("|")[1:-1]]
+    assert reno[:4] == ["Reno", "1.45", "1.055", ""]
+
+
+def test_choice_of_n_op(evidence: claims.Evidence) -> None:
+    lines = figures.choice_table(evidence).splitlines()
+    assert [line.split("|")[1].strip() for line in lines[4:]] == ["1", "1.5", "2", "3", "5", "8"]
+    assert lines[4].split("|")[2].strip() == "1.05 / 13.0 / 3"
+
+
+def test_santacruz_is_run_from_both_sources_and_the_others_once() -> None:
+    needs = figures.needs()
+    assert len(needs) == len(set(needs))
+    assert Need("sc-basic", "reno") in needs and Need("sc-basic-option", "reno") not in needs
+    assert all(
+        need.with_option() in needs
+        for p in figures.PICTURES
+        for need in p.needs
+        if jobs.parse_cc(need.cc).cc == "santacruz" and "-option" not in need.scenario
+    )
+    assert any(need.trace for need in needs)
+
+
+def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a.png", "b.png"):
+        figure = paper_figure("x", [Stage("y", [Curve("Reno", "reno", T, WAVE)], ((18, "paper: 18"), (19, "")))])
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Reno", "paper: 18"]
+        save_small(figure, tmp_path / name)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_shades() -> None:
+    plain, dark, light = (Curve("x", "santacruz", T, WAVE, shade=shade).look()["color"] for shade in (0, -0.4, 0.4))
+    assert sum(to_rgb(dark)) < sum(to_rgb(plain)) < sum(to_rgb(light))
