@@ -117,6 +117,12 @@ def test_json_has_one_object_per_claim(tmp_path: Path) -> None:
     assert [v["holds"] for v in told["sources"].values()] == [True, False]
 
 
+def test_markdown_has_a_row_per_source(tmp_path: Path) -> None:
+    rows = throughput(tmp_path, 1.38, 1.25).as_markdown().splitlines()
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
+    assert [row[:2] + row[3:4] for row in cells] == [["sc-t2-throughput", "FAILS", "timestamps"], ["", "", "option"]]
+
+
 def test_a_claim_that_no_script_names_is_an_error() -> None:
     with pytest.raises(LabError, match="no packet script"):
         claims.packet_claim("sc-nothing", paper="", ours="")

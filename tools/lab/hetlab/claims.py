@@ -221,6 +221,15 @@ class Judgement:
             ensure_ascii=False,
         )
 
+    def as_markdown(self) -> str:
+        """Rows of a table: claim, verdict, paper, source, ours."""
+        first = f"{self.claim.id} | {self.word} | {self.claim.paper}"
+        rows = []
+        for source, v in self.verdicts.items():
+            rows.append(f"| {first} | {source} | {v.ours} |")
+            first = " | | "
+        return "\n".join(rows)
+
 
 def judge(chosen: list[Claim], evidence: Evidence) -> list[Judgement]:
     """Evaluate; a claim whose runs are missing does not hold."""

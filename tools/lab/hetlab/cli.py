@@ -97,6 +97,7 @@ def claims_command(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="how their ids begin; all")] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/claims")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object per claim on stdout")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="the table of docs/claims.md on stdout")] = False,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
 ) -> None:
     """Evaluate the papers' claims: paper, ours by each source of the forward delay, verdict.
@@ -111,9 +112,9 @@ def claims_command(
     campaign = carry_out(planned, "virtual", evidence.out, evidence.add, machines=machines)
     evidence.points = play(list(dict.fromkeys(path for c in chosen for path in c.scripts)))
     judged = claims.judge(chosen, evidence)
-    if as_json:
+    if as_json or as_markdown:
         for j in judged:
-            print(j.as_json())
+            print(j.as_json() if as_json else j.as_markdown())
     else:
         show(claims_table(judged))
     fail_on(campaign)
@@ -141,11 +142,11 @@ def figures_command(
     directory: Annotated[Path | None, typer.Argument(metavar="DIR", help="default build/figures")] = None,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
 ) -> None:
-    """Figures and tables of the Santa Cruz papers from our runs: PNGs and tables.md; the runs in DIR/runs."""
+    """Figures and tables of the Santa Cruz papers from our runs: PNGs and tables.md; the runs in build/claims."""
     from hetlab import claims, figures
 
     out = directory or BUILD / "figures"
-    evidence = claims.Evidence(out / "runs")
+    evidence = claims.Evidence(BUILD / "claims")
     planned = claims.plan(figures.needs(), evidence)
     fail_on(carry_out(planned, "virtual", evidence.out, evidence.add, machines=machines))
     for path in figures.write(out, evidence):

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter
 from PIL import Image
 
 from hetlab.plots import INK, TIME, Floats, Keys, _layout, _legend_size, _styled, _title_lines, save, styles
@@ -47,12 +47,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class Stage:
-    """One plot area; ``marks``: values the paper names (value, text), drawn dotted."""
+    """One plot area; ``marks``: values the paper names (value, text), drawn dotted; ``whole``: no fractions."""
 
     label: str
     curves: Sequence[Curve]
     marks: tuple[tuple[float, str], ...] = ()
     top: float | None = None
+    whole: bool = False
 
 
 @_styled
@@ -97,6 +98,8 @@ def _draw_stage(ax: Axes, stage: Stage) -> None:
         ax.plot(curve.x, curve.y, drawstyle="steps-post" if curve.kind == "step" else "default", **curve.look())
     for value, _text in stage.marks:
         ax.axhline(value, color=INK, ls=(0, (1, 2)), lw=0.9)
+    if stage.whole:
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_ylabel(stage.label)
     ax.set_ylim(0, stage.top or 1.08 * ax.get_ylim()[1])
 
