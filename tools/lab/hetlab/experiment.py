@@ -175,7 +175,7 @@ class Run:
             t0 = time.clock_gettime(time.CLOCK_MONOTONIC) + 1
             to = f"addr={self.net.address(src, dst, self.sc['ipv6'])},port={LEARN_PORT}"
             ends = {dst: f"role=recv,id=0,port={LEARN_PORT}", src: f"role=send,id=0,{to},bytes={LEARN_BYTES}"}
-            words = [self.tool("flowgen"), "--t0", f"{t0:.9f}", "--until", "10", "--out", os.devnull]
+            words = [self.tool("flowgen"), "--t0", f"{t0:.9f}", "--out", os.devnull]
             procs = [self.net.get(host).popen([*words, flow], text=True) for host, flow in ends.items()]
             if faults := [p.communicate()[1] for p in procs if p.wait()]:
                 raise LabError(f"{src}: route: {self.sc['route'][src]}: {'; '.join(faults).strip()[-500:]}")

@@ -144,7 +144,7 @@ def wireless_fig3(e: Evidence) -> Figure:
         Stage("count", [dataclasses.replace(one, dash="-")], (mark,), 2.2, whole=True)
         for one in santacruz(e, TRACED, "trace", "grew", "step")
     ]
-    title = "2000, figure 3. Intervals in a row whose queue grew, bit error rate 1e-6 (sc-wireless-ber)"
+    title = "2000, figure 3. Intervals in a row whose queue grew (sc-wireless-ber, 1e-6)"
     return paper_figure(title, stages)
 
 
