@@ -72,6 +72,7 @@
 #include "hetcc/cc_param.h"
 #include "hetcc/compat.h"
 #include "hetcc/est_reldelay.h"
+#include "hetcc/law_santacruz.h"
 
 #define CREATE_TRACE_POINTS
 #include "hetcc/trace_santacruz.h"
@@ -79,6 +80,11 @@
 #define SANTACRUZ_MIN_CWND	2U
 #define SANTACRUZ_MAX_CWND	((u32)1 << 24)
 #define SANTACRUZ_TICK_MS_US	1000U
+/* A drain lasts long enough for those of other hosts to overlap */
+#define SANTACRUZ_DRAIN_US	200000U
+/* Losing more of an interval than 1/8, and than four packets, is not noise */
+#define SANTACRUZ_HEAVY_SHIFT	3
+#define SANTACRUZ_HEAVY_PKTS	4U
 
 HETCC_PARAM_MILLI(n_op, 3000, 500, 1000000,
 		  "packets to keep in the bottleneck queue (0.5..1000, default 3)");
@@ -95,6 +101,14 @@ HETCC_PARAM_UINT(predict, 1, 0, 1,
 HETCC_PARAM_UINT(discriminate, 1, 0, 1,
 		 "loss response 1: only congestive loss halves (paper), 0: every loss does");
 HETCC_PARAM_UINT(pacing, 1, 0, 1, "space segments over the round trip (0, 1)");
+HETCC_PARAM_UINT(scale, 1, 0, 1,
+		 "steps 1: as large as the queue says, 0: one packet (paper)");
+HETCC_PARAM_UINT(drain_s, 10, 0, 3600,
+		 "empty the queue once in so many seconds to see the path (0: never, paper)");
+HETCC_PARAM_UINT(drain_sync, 1, 0, 1,
+		 "drain 1: with all others, by the clock on the wall, 0: at a time of one's own");
+HETCC_PARAM_UINT(reroute, 1, 0, 1,
+		 "1: a delay that lowering does not shorten is a longer path, 0: queue (paper)");
 
 /* What the window does during this interval */
 enum santacruz_mode {
@@ -110,37 +124,52 @@ enum santacruz_source {
 	SANTACRUZ_OPTION,
 };
 
+enum santacruz_phase {
+	SANTACRUZ_STARTUP,
+	SANTACRUZ_STEADY,
+	SANTACRUZ_DRAIN,
+	SANTACRUZ_REFILL,
+};
+
 /**
  * struct santacruz - state of a connection
  * @rd: relative delay estimator
- * @end_seq: snd_nxt when the interval began: the window of data it covers
- * @delivered: tp->delivered at the previous sample
- * @tick_us: resolution of R
+ * @end: tp->delivered when the window of data is complete that the interval covers
  * @probe_ts: peer's TSval when the tick probe began
  * @probe_us: local time of the same, lower 32 bits
  * @cwnd_end: window at the end of the last and of the last but one interval
+ * @before: window before a drain, or before the current run of lowering
+ * @first_us: mean offset of a drain, or delay at the first of the run
  * @mode: enum santacruz_mode
  * @source: enum santacruz_source
+ * @phase: enum santacruz_phase
  * @grew: consecutive intervals in which the queue grew, 0..2
- * @startup: slow start may still run
+ * @run: intervals in this mode or phase before the current one, saturating
  * @marked: the current ACK carries ECN-Echo
  * @probing: probe_ts and probe_us are valid
+ * @random: the last loss was
+ * @lost: tp->lost when the interval began, lower 16 bits
  */
 struct santacruz {
 	struct hetcc_rd rd;
-	u32 end_seq;
-	u32 delivered;
-	u32 tick_us;
+	u32 end;
 	u32 probe_ts;
 	u32 probe_us;
 	u32 cwnd_end[2];
-	u8 mode:2,
-	   source:2,
-	   grew:2;
-	u8 startup:1,
-	   marked:1,
-	   probing:1;
+	u32 before;
+	u32 first_us;
+	u32 mode:2,
+	    source:2,
+	    phase:2,
+	    grew:2,
+	    run:5,
+	    marked:1,
+	    probing:1,
+	    random:1,
+	    lost:16;
 };
+
+#define SANTACRUZ_RUN_MAX	31
 
 /* Packets in Q8 from a parameter in thousandths: 10^6 * 2^8 < 2^32 */
 static s32 santacruz_milli_to_rd(unsigned int milli)
@@ -148,9 +177,11 @@ static s32 santacruz_milli_to_rd(unsigned int milli)
 	return milli * HETCC_RD_ONE / HETCC_MILLI;
 }
 
-static s32 santacruz_n_op(void)
+static s32 santacruz_op(u32 window)
 {
-	return santacruz_milli_to_rd(READ_ONCE(n_op));
+	s32 op = santacruz_milli_to_rd(READ_ONCE(n_op));
+
+	return READ_ONCE(scale) ? hetcc_law_op(window, op) : op;
 }
 
 static u8 santacruz_best_source(const struct tcp_sock *tp)
@@ -169,9 +200,43 @@ static u32 santacruz_best_tick_us(const struct tcp_sock *tp, u8 source)
 static void santacruz_begin_interval(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 
-	sc->end_seq = tcp_sk(sk)->snd_nxt;
-	hetcc_rd_restart(&sc->rd);
+	sc->end = tp->delivered + max(tcp_packets_in_flight(tp), 1U);
+	sc->lost = tp->lost;
+	hetcc_rd_restart(&sc->rd, sc->mode == SANTACRUZ_LOWER);
+}
+
+/* The window; during a recovery, what it will be after it */
+static u32 santacruz_window(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tcp_in_cwnd_reduction(sk) ? tp->snd_ssthresh : tcp_snd_cwnd(tp);
+}
+
+/* What the operating point delays */
+static u32 santacruz_op_us(const struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	s32 op = santacruz_op(santacruz_window(sk));
+
+	/* 2^31 * 2^32 / 2^18 < 2^45 */
+	return hetcc_sat_u32(div_u64((u64)op * sc->rd.pkts_ns,
+				     1000 * HETCC_RD_ONE));
+}
+
+static void santacruz_set_window(struct sock *sk, u32 window)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	window = clamp(window, SANTACRUZ_MIN_CWND, tp->snd_cwnd_clamp);
+	if (tcp_in_cwnd_reduction(sk)) {
+		WRITE_ONCE(tp->snd_ssthresh, window);
+		return;
+	}
+	tcp_snd_cwnd_set(tp, window);
+	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, window));
 }
 
 static void santacruz_init(struct sock *sk)
@@ -181,11 +246,11 @@ static void santacruz_init(struct sock *sk)
 	u32 iw = READ_ONCE(init_cwnd);
 
 	memset(sc, 0, sizeof(*sc));
-	sc->delivered = tp->delivered;
-	sc->startup = 1;
+	hetcc_rd_init(&sc->rd, READ_ONCE(sum_rule));
+	sc->phase = SANTACRUZ_STARTUP;
 	sc->mode = SANTACRUZ_HOLD;
 	sc->source = santacruz_best_source(tp);
-	sc->tick_us = santacruz_best_tick_us(tp, sc->source);
+	sc->rd.tick_us = santacruz_best_tick_us(tp, sc->source);
 	santacruz_begin_interval(sk);
 	if (hetcc_is_fresh(tp)) {
 		iw = iw ? iw : tcp_snd_cwnd(tp);
@@ -199,10 +264,10 @@ static void santacruz_init(struct sock *sk)
 
 static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
 {
-	if (sc->source == source && sc->tick_us == tick_us)
+	if (sc->source == source && sc->rd.tick_us == tick_us)
 		return;
 	sc->source = source;
-	sc->tick_us = tick_us;
+	sc->rd.tick_us = tick_us;
 	hetcc_rd_reset(&sc->rd);
 }
 
@@ -236,7 +301,7 @@ static u32 santacruz_receive_us(struct sock *sk, u32 now_us)
 	if (tp->rx_opt.saw_tstamp)
 		santacruz_probe_tick(sc, tp->rx_opt.rcv_tsval, now_us);
 	if (sc->source == SANTACRUZ_TSTAMP)
-		return tp->rx_opt.rcv_tsval * sc->tick_us;
+		return tp->rx_opt.rcv_tsval * sc->rd.tick_us;
 	return now_us;
 }
 
@@ -262,10 +327,11 @@ static bool santacruz_times(struct sock *sk, s32 rtt_us, u32 *s_us, u32 *r_us)
 	return true;
 }
 
-/* The state diagram of the 2000 paper; noise below delta is no growth */
+/* The state diagram of the 2000 paper; delta, or a tick, is no growth */
 static void santacruz_count_growth(struct santacruz *sc, s32 previous)
 {
-	s32 noise = santacruz_milli_to_rd(READ_ONCE(delta));
+	s32 noise = max(santacruz_milli_to_rd(READ_ONCE(delta)),
+			hetcc_rd_to_pkts(sc->rd.tick_us, sc->rd.pkts_ns));
 
 	if ((s64)sc->rd.n - previous > noise)
 		sc->grew = min(sc->grew + 1, 2);
@@ -275,50 +341,258 @@ static void santacruz_count_growth(struct santacruz *sc, s32 previous)
 
 /*
  * What the queue will be once the window's steps since the measured packets were
- * sent have arrived. Those left during the previous interval, while the window
- * went from cwnd_end[1] to cwnd_end[0]. An empty queue says nothing about
- * where a step goes: the pipe may take it.
+ * sent have arrived. Those left during the previous interval; the paper's steps
+ * took the window from cwnd_end[1] to cwnd_end[0] meanwhile. An empty queue
+ * says nothing about where a step goes: the pipe may take it.
  */
 static s32 santacruz_predicted(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	s64 sent = ((s64)sc->cwnd_end[0] + sc->cwnd_end[1]) * HETCC_RD_ONE / 2;
-	s64 step = (s64)tcp_snd_cwnd(tcp_sk(sk)) * HETCC_RD_ONE - sent;
+	u32 late = READ_ONCE(scale) ? sc->cwnd_end[1] : sc->cwnd_end[0];
+	s64 sent = ((s64)late + sc->cwnd_end[1]) * HETCC_RD_ONE / 2;
+	s64 step = (s64)santacruz_window(sk) * HETCC_RD_ONE - sent;
 
-	if (!READ_ONCE(predict) || sc->rd.n < HETCC_RD_ONE / 2)
+	if (!READ_ONCE(predict) ||
+	    !hetcc_law_shows(sc->rd.n, santacruz_op(santacruz_window(sk))))
 		return sc->rd.n;
 	return (s32)clamp_t(s64, sc->rd.n + step, -HETCC_RD_N_MAX,
 			    HETCC_RD_N_MAX);
 }
 
-/* D of the interval under way, where somebody wants to know */
-static s32 santacruz_trace_d_us(const struct santacruz *sc)
+static void santacruz_set_mode(struct santacruz *sc, u8 mode)
 {
-	if (!trace_interval_enabled() || !sc->rd.samples)
-		return 0;
-	return hetcc_rd_mean_excess_us(&sc->rd, sc->tick_us);
+	sc->run = sc->mode == mode ? min(sc->run + 1, SANTACRUZ_RUN_MAX) : 0;
+	sc->mode = mode;
+}
+
+/*
+ * A longer path is not a queue. The run of lowering that is to tell began with
+ * first_us; a delay that has doubled since begins it anew.
+ */
+static bool santacruz_rerouted(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct hetcc_law_deaf d = {
+		.before = sc->before,
+		.sent = sc->cwnd_end[1],
+		.first_us = sc->first_us,
+		.now_us = max(hetcc_rd_delay_us(&sc->rd), 0),
+		.jump_us = 1U << sc->rd.jump,
+		.pkts_ns = sc->rd.pkts_ns,
+		.tick_us = sc->rd.tick_us,
+		.run = sc->run,
+	};
+
+	if (!sc->run || d.now_us / 2 > d.first_us) {
+		sc->before = santacruz_window(sk);
+		sc->first_us = d.now_us;
+		return false;
+	}
+	return READ_ONCE(reroute) && hetcc_law_path_changed(&d);
+}
+
+/* excess: what will be left of the queue to take out, Q8 packets */
+static void santacruz_lower(struct sock *sk, s32 excess)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 window = santacruz_window(sk);
+
+	if (santacruz_rerouted(sk)) {
+		sc->rd.base_us += hetcc_rd_delay_us(&sc->rd);
+		sc->rd.n = 0;
+		sc->mode = SANTACRUZ_HOLD;
+		sc->phase = SANTACRUZ_REFILL;
+		sc->run = 0;
+		santacruz_set_window(sk, max(sc->before, window));
+	} else if (excess > santacruz_milli_to_rd(READ_ONCE(delta))) {
+		window -= hetcc_law_lower(window, excess);
+		santacruz_set_window(sk, window);
+	}
+}
+
+static void santacruz_raise(struct sock *sk, s32 op)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	u32 window = santacruz_window(sk);
+
+	if (tcp_is_cwnd_limited(sk))
+		santacruz_set_window(sk, window +
+				     hetcc_law_raise(window, sc->rd.n, op,
+						     sc->run));
+}
+
+/*
+ * Towards the operating point. A queue that is measured too long, and that earlier
+ * steps will shorten, is still being lowered.
+ */
+static u8 santacruz_choose(const struct sock *sk, s32 op, s32 predicted)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	s32 tolerance = santacruz_milli_to_rd(READ_ONCE(delta));
+
+	if (predicted > op + tolerance ||
+	    (READ_ONCE(scale) && sc->rd.n > op + tolerance))
+		return SANTACRUZ_LOWER;
+	return predicted < op - tolerance ? SANTACRUZ_RAISE : SANTACRUZ_HOLD;
+}
+
+static void santacruz_steer(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	s32 op = santacruz_op(santacruz_window(sk));
+	s32 n = santacruz_predicted(sk);
+
+	santacruz_set_mode(sc, santacruz_choose(sk, op, n));
+	if (!READ_ONCE(scale) || sc->phase != SANTACRUZ_STEADY)
+		return;
+	if (sc->mode == SANTACRUZ_RAISE)
+		santacruz_raise(sk, op);
+	else if (sc->mode == SANTACRUZ_LOWER)
+		santacruz_lower(sk, n - op);
+}
+
+/* Time since all drains were due, modulo the period; false without drains */
+static bool santacruz_drain_clock(const struct sock *sk, u32 *since_us)
+{
+	u32 period_us = READ_ONCE(drain_s) * HETCC_USEC_PER_SEC;
+	u64 now_us = div_u64(ktime_get_real_ns(), NSEC_PER_USEC);
+
+	if (!period_us)
+		return false;
+	if (!READ_ONCE(drain_sync))
+		now_us += sk->sk_hash;
+	div_u64_rem(now_us, period_us, since_us);
+	return true;
+}
+
+static void santacruz_begin_drain(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 window = santacruz_window(sk);
+
+	sc->before = window;
+	sc->rd.skew.fell = 0;
+	sc->phase = SANTACRUZ_DRAIN;
+	sc->mode = SANTACRUZ_HOLD;
+	sc->run = 0;
+	santacruz_set_window(sk, window - hetcc_law_drain(window, sc->rd.n));
+}
+
+static void santacruz_end_drain(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 left_us = max_t(s32, (s32)(sc->first_us - sc->rd.base_us), 0);
+	u32 lift = 0;
+
+	if (READ_ONCE(reroute))
+		lift = hetcc_law_lift(left_us, santacruz_op(sc->before),
+				      sc->rd.pkts_ns, sc->rd.skew.lifted);
+	sc->rd.base_us += hetcc_skew_epoch(&sc->rd.skew, sc->first_us) +
+			  (lift << HETCC_LAW_LIFT_SHIFT);
+	sc->rd.skew.lifted += lift;
+	sc->rd.n = 0;
+	sc->phase = SANTACRUZ_REFILL;
+	santacruz_set_window(sk, sc->before);
+}
+
+/* First the packets from before the drain arrive, then those of the drain */
+static void santacruz_drain(struct sock *sk, u32 since_us)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+
+	u32 offset_us = sc->rd.base_us + hetcc_rd_delay_us(&sc->rd);
+
+	if (sc->run == 1)
+		sc->first_us = offset_us;
+	else if (sc->run)
+		sc->first_us += (s32)(offset_us - sc->first_us) / (s32)sc->run;
+	if (sc->run && since_us >= SANTACRUZ_DRAIN_US)
+		santacruz_end_drain(sk);
+	else
+		sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
+}
+
+/*
+ * At the time of all drains, if most of a period has passed since start-up, or
+ * since the last one; on a shorter path, as soon as the queue stands.
+ */
+static bool santacruz_near(s32 n, s32 op)
+{
+	return n >= op / 2 && n < 2 * op;
+}
+
+static bool santacruz_drain_due(const struct sock *sk, s32 previous,
+				u32 since_us, u32 passed_us)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	s32 op = santacruz_op(santacruz_window(sk));
+	u32 period_us = READ_ONCE(drain_s) * HETCC_USEC_PER_SEC;
+	const struct hetcc_skew *skew = &sc->rd.skew;
+
+	if (sc->phase != SANTACRUZ_STEADY || !period_us)
+		return false;
+	if (skew->fell)
+		return santacruz_near(sc->rd.n, op) &&
+		       santacruz_near(previous, op);
+	return since_us < passed_us &&
+	       skew->now_us - skew->begin_us >= period_us - period_us / 8;
+}
+
+/* True if a drain keeps the window to itself */
+static bool santacruz_draining(struct sock *sk, s32 previous, u32 passed_us)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 since_us;
+
+	if (!santacruz_drain_clock(sk, &since_us))
+		since_us = SANTACRUZ_DRAIN_US;
+	if (sc->phase == SANTACRUZ_DRAIN) {
+		santacruz_drain(sk, since_us);
+		return true;
+	}
+	if (sc->phase == SANTACRUZ_REFILL) {
+		sc->phase = SANTACRUZ_STEADY;
+		return true;
+	}
+	if (santacruz_drain_due(sk, previous, since_us, passed_us)) {
+		santacruz_begin_drain(sk);
+		return true;
+	}
+	return false;
+}
+
+static bool santacruz_heavy_loss(const struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 lost = (u16)(tp->lost - sc->lost);
+
+	return lost > SANTACRUZ_HEAVY_PKTS &&
+	       lost > (tp->delivered - sc->rd.iv.delivered + lost) >>
+		      SANTACRUZ_HEAVY_SHIFT;
 }
 
 static void santacruz_end_interval(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	s32 d_us = santacruz_trace_d_us(sc);
-	struct tcp_sock *tp = tcp_sk(sk);
-	s32 tolerance = santacruz_milli_to_rd(READ_ONCE(delta));
-	s32 previous = sc->rd.n, n;
+	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp, passed_us = 0;
+	s32 previous = sc->rd.n, d_us;
 
-	if (!hetcc_rd_interval(&sc->rd, sc->tick_us, READ_ONCE(sum_rule)))
+	if (sc->phase != SANTACRUZ_STARTUP) {
+		passed_us = now_us - sc->rd.skew.now_us;
+		sc->rd.base_us += hetcc_skew_advance(&sc->rd.skew, now_us);
+	}
+	if (!hetcc_rd_interval(&sc->rd, tcp_sk(sk)->delivered))
 		return;
 	santacruz_count_growth(sc, previous);
-	n = santacruz_predicted(sk);
-	if (n < santacruz_n_op() - tolerance)
-		sc->mode = SANTACRUZ_RAISE;
-	else if (n > santacruz_n_op() + tolerance)
-		sc->mode = SANTACRUZ_LOWER;
-	else
-		sc->mode = SANTACRUZ_HOLD;
+	d_us = hetcc_rd_delay_us(&sc->rd);
+	if (sc->phase != SANTACRUZ_STARTUP)
+		sc->rd.skew.fell |= hetcc_rd_settle(&sc->rd,
+						    santacruz_op_us(sk));
+	if (!santacruz_draining(sk, previous, passed_us))
+		santacruz_steer(sk);
 	sc->cwnd_end[1] = sc->cwnd_end[0];
-	sc->cwnd_end[0] = tcp_snd_cwnd(tp);
+	sc->cwnd_end[0] = santacruz_window(sk);
 	trace_interval(sk, sc->rd.n, d_us, sc->rd.pkts_ns, sc->grew, sc->source,
 		       sc->mode);
 }
@@ -327,22 +601,38 @@ static void santacruz_end_interval(struct sock *sk)
 static u32 santacruz_target(const struct sock *sk, u32 pkts_ns)
 {
 	u32 bdp = hetcc_mul_div(tcp_min_rtt(tcp_sk(sk)), 1000, pkts_ns);
-	u32 op = (santacruz_n_op() + HETCC_RD_ONE / 2) / HETCC_RD_ONE;
+	s32 op;
 
-	return clamp(bdp, SANTACRUZ_MIN_CWND, SANTACRUZ_MAX_CWND) + op;
+	bdp = clamp(bdp, SANTACRUZ_MIN_CWND, SANTACRUZ_MAX_CWND);
+	op = santacruz_op(bdp) + HETCC_RD_ONE / 2;
+	return bdp + (op >> HETCC_RD_SHIFT);
+}
+
+/* Slow start is over; what is under way was sent under this window */
+static void santacruz_leave_startup(struct sock *sk, u32 sent)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp;
+
+	sc->phase = SANTACRUZ_STEADY;
+	sc->mode = SANTACRUZ_HOLD;
+	sc->run = 0;
+	sc->rd.steady = 1;
+	sc->cwnd_end[1] = sent;
+	sc->cwnd_end[0] = santacruz_window(sk);
+	hetcc_skew_begin(&sc->rd.skew, now_us, sc->rd.base_us,
+			 now_us - sc->rd.r_us);
+	santacruz_begin_interval(sk);
 }
 
 static void santacruz_end_startup(struct sock *sk, u32 cwnd)
 {
-	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 sent = tcp_snd_cwnd(tp);
 
-	sc->startup = 0;
-	sc->mode = SANTACRUZ_HOLD;
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 	WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
-	sc->cwnd_end[0] = tcp_snd_cwnd(tp);
-	santacruz_begin_interval(sk);
+	santacruz_leave_startup(sk, sent);
 }
 
 /* Packets that queued behind each other show pktS, hence where to stop */
@@ -350,8 +640,8 @@ static void santacruz_check_startup(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct hetcc_rd_queue q = hetcc_rd_buckets(&sc->rd, sc->tick_us);
-	s32 limit = santacruz_n_op() / 2;
+	struct hetcc_rd_queue q = hetcc_rd_buckets(&sc->rd, tp->delivered);
+	s32 limit = santacruz_op(tcp_snd_cwnd(tcp_sk(sk))) / 2;
 	u32 target;
 
 	if (q.recent <= limit)
@@ -369,10 +659,43 @@ static void santacruz_check_startup(struct sock *sk)
 static void santacruz_check_startup_paper(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 pkts_ns = hetcc_rd_pkts(&sc->rd.iv, sc->rd.r_us);
+	u32 pkts_ns = hetcc_rd_pkts(&sc->rd.iv, sc->rd.r_us,
+				    tcp_sk(sk)->delivered);
 
-	if (hetcc_rd_now(&sc->rd, pkts_ns) > santacruz_n_op() / 2)
+	if (hetcc_rd_now(&sc->rd, pkts_ns) > santacruz_op(tcp_snd_cwnd(tcp_sk(sk))) / 2)
 		santacruz_end_startup(sk, tcp_snd_cwnd(tcp_sk(sk)));
+}
+
+static void santacruz_sample(struct sock *sk, u32 s_us, u32 r_us)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 rev_us = (u32)tp->tcp_mstamp - r_us;
+	bool clock = !sc->rd.primed;
+
+	hetcc_rd_sample(&sc->rd, s_us, r_us, tp->delivered);
+	if (sc->phase == SANTACRUZ_STARTUP)
+		hetcc_rd_bucket_add(&sc->rd, tp->delivered);
+	else if (clock)
+		hetcc_skew_begin(&sc->rd.skew, (u32)tp->tcp_mstamp,
+				 sc->rd.base_us, rev_us);
+	else
+		hetcc_skew_reverse(&sc->rd.skew, rev_us);
+}
+
+/*
+ * PRR (RFC 6937) lets a window shrink by what is lost, until the recovery ends. A
+ * random loss takes nothing from the window: what PRR may send is what is
+ * missing in flight.
+ */
+static void santacruz_fill_recovery(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 flight = tcp_packets_in_flight(tp), window = tp->snd_ssthresh;
+
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
+		tp->prr_delivered = flight < window ?
+				    tp->prr_out + window - flight : 0;
 }
 
 static void santacruz_pkts_acked(struct sock *sk,
@@ -380,20 +703,20 @@ static void santacruz_pkts_acked(struct sock *sk,
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 pkts = tp->delivered - sc->delivered;
 	u32 s_us, r_us;
 
+	if (sc->random)
+		santacruz_fill_recovery(sk);
 	if (!santacruz_times(sk, sample->rtt_us, &s_us, &r_us))
 		return;
-	sc->delivered = tp->delivered;
-	hetcc_rd_sample(&sc->rd, s_us, r_us, pkts, sc->tick_us);
-	if (sc->startup && tcp_in_slow_start(tp)) {
+	santacruz_sample(sk, s_us, r_us);
+	if (sc->phase == SANTACRUZ_STARTUP && tcp_in_slow_start(tp)) {
 		if (READ_ONCE(startup))
 			santacruz_check_startup(sk);
 		else
 			santacruz_check_startup_paper(sk);
 	}
-	if (after(tp->snd_una, sc->end_seq)) {
+	if (!before(tp->delivered, sc->end)) {
 		santacruz_end_interval(sk);
 		santacruz_begin_interval(sk);
 	}
@@ -441,7 +764,8 @@ static void santacruz_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	const struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (event != CA_EVENT_COMPLETE_CWR || sc->startup)
+	if (event != CA_EVENT_COMPLETE_CWR || READ_ONCE(scale) ||
+	    sc->phase == SANTACRUZ_STARTUP)
 		return;
 	santacruz_step(sk);
 	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, tcp_snd_cwnd(tp)));
@@ -453,7 +777,8 @@ static void santacruz_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (!tcp_in_slow_start(tp)) {
-		sc->startup = 0;
+		if (sc->phase == SANTACRUZ_STARTUP)
+			santacruz_leave_startup(sk, tcp_snd_cwnd(tp));
 	} else if (tcp_is_cwnd_limited(sk)) {
 		acked = tcp_slow_start(tp, acked);
 		if (!acked)
@@ -461,27 +786,38 @@ static void santacruz_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	} else {
 		return;
 	}
-	santacruz_step_per_window(sk, acked);
+	if (!READ_ONCE(scale) && sc->phase == SANTACRUZ_STEADY)
+		santacruz_step_per_window(sk, acked);
 }
 
 static bool santacruz_congested(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
+	s32 op = santacruz_op(santacruz_window(sk));
 
-	if (sc->marked || !READ_ONCE(discriminate) || sc->grew == 2)
+	if (sc->marked || !READ_ONCE(discriminate) || sc->grew == 2 ||
+	    santacruz_heavy_loss(sk))
 		return true;
-	return sc->startup &&
-	       hetcc_rd_now(&sc->rd, sc->rd.pkts_ns) > santacruz_n_op();
+	if (sc->phase == SANTACRUZ_STARTUP)
+		return hetcc_rd_now(&sc->rd, sc->rd.pkts_ns) > op;
+	return READ_ONCE(scale) && hetcc_rd_block(&sc->rd) > 4 * op;
 }
 
+/* Congestion ends a drain: its window must not come back */
 static u32 santacruz_ssthresh(struct sock *sk)
 {
-	const struct santacruz *sc = inet_csk_ca(sk);
+	struct santacruz *sc = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
 	bool congested = santacruz_congested(sk);
 
+	sc->random = !congested;
 	trace_loss(sk, sc->rd.n, sc->grew, congested);
-	return max(congested ? cwnd >> 1 : cwnd, SANTACRUZ_MIN_CWND);
+	if (congested) {
+		cwnd >>= 1;
+		if (sc->phase != SANTACRUZ_STARTUP)
+			sc->phase = SANTACRUZ_STEADY;
+	}
+	return max(cwnd, SANTACRUZ_MIN_CWND);
 }
 
 static void santacruz_set_state(struct sock *sk, u8 new_state)
@@ -489,9 +825,12 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 	struct santacruz *sc = inet_csk_ca(sk);
 
 	if (new_state == TCP_CA_Loss) {
-		sc->startup = 1;
+		sc->phase = SANTACRUZ_STARTUP;
+		sc->rd.steady = 0;
 		sc->grew = 0;
 		sc->mode = SANTACRUZ_HOLD;
+		sc->run = 0;
+		hetcc_rd_restart_buckets(&sc->rd);
 		santacruz_begin_interval(sk);
 	}
 }

@@ -10,13 +10,19 @@
  *
  * The sum of D telescopes: it is the difference of two forward offsets
  * (receiver's clock minus sender's clock). So the state is the offset, its
- * minimum since the start ("the queues initially empty") and its mean over the
- * interval. All times are 32-bit microseconds modulo 2^32; offsets are compared
- * by signed difference, which holds while clocks and path stay within 35 min.
+ * minimum on the empty path, and its level in the interval. All times are 32-bit
+ * microseconds modulo 2^32; offsets are compared by signed difference, which
+ * holds while clocks and path stay within 35 min.
+ *
+ * Jitter, aggregation, bursts, late ACKs and the receiver's tick lift offsets for
+ * milliseconds; a queue of ours stands for a round trip. The level of an
+ * interval is the mean of the minima of its blocks of 20 ms: a short noise is not
+ * in it, a queue that comes and goes is.
  */
 #ifndef HETCC_EST_RELDELAY_H
 #define HETCC_EST_RELDELAY_H
 
+#include "est_skew.h"
 #include "fixed.h"
 
 /* n: Q8 packets, resolution 0.004, -2^23 to 2^23 packets */
@@ -29,60 +35,119 @@
 #define HETCC_RD_BUCKET_TICKS	4
 
 /**
- * struct hetcc_rd_span - receive interval of a run of packets, for equation 3
+ * struct hetcc_rd_span - where a run of packets began, for equation 3
  * @r_us: receiver's time of the packet that opened the run
- * @pkts: packets received since, the opening one not included
+ * @delivered: packets received up to and with it
  */
 struct hetcc_rd_span {
 	u32 r_us;
-	u32 pkts;
+	u32 delivered;
 };
 
 /**
+ * struct hetcc_rd_start - buckets of ACKs, while a start-up runs
+ * @bucket: spans of the current and the previous bucket
+ * @min_us: smallest offset of the current and the previous bucket
+ * @acks: samples in the current bucket, saturating
+ * @full: complete buckets, saturating at 2
+ */
+struct hetcc_rd_start {
+	struct hetcc_rd_span bucket[2];
+	u32 min_us[2];
+	u8 acks;
+	u8 full;
+};
+
+/* Blocks of an interval: at least 20 ms each, fewer than 64 */
+#define HETCC_RD_BLOCK_US	20000U
+#define HETCC_RD_BLOCKS_MAX	32U
+#define HETCC_RD_BLOCKS_FULL	63U
+/* Most that a block counts for: 16 s */
+#define HETCC_RD_EXCESS_MAX_US	((s32)1 << 24)
+/* Times within an interval: 64 us, up to 4 s */
+#define HETCC_RD_AT_SHIFT	6
+
+/**
  * struct hetcc_rd - relative delay estimator
- * @sum_us: sum over the interval of (offset - @mark_us)
- * @samples: samples in the interval
  * @base_us: smallest offset seen, the empty path
  * @last_us: latest offset
- * @mark_us: last offset of the previous interval
+ * @min_us: smallest offset of the block under way
+ * @mark_us: last offset of the previous interval, for the sum rule
+ * @sum_us: else: what the minima of the interval's blocks exceed the base by
  * @r_us: receiver's time of the latest sample
  * @pkts_ns: pktS of equation 3, nanoseconds; 0 while unknown
  * @n: queue at the end of the last interval, Q8 packets
  * @iv: span of the interval
- * @bucket: spans of the current and the previous bucket
- * @bucket_min_us: smallest offset of the current and the previous bucket
- * @bucket_acks: samples in the current bucket, saturating
- * @buckets: complete buckets, saturating at 2
+ * @start: during start-up
+ * @skew: from then on
+ * @tick_us: resolution of the receiver's clock, 1..100000
+ * @block_at: begin of the block under way since that of the interval, 64 us
+ * @block_len: length of blocks, 64 us
+ * @tick_us: resolution of the receiver's clock, 1..100000
+ * @blocks: complete ones of the interval
+ * @jump: largest rise from one sample to the next of late, below 2^jump us
  * @primed: a first sample has set the base
+ * @fresh: the interval has a sample
+ * @steady: the base follows levels; in a start-up, single packets
+ * @sum_rule: n is by equation 2 to the letter
  */
 struct hetcc_rd {
-	s64 sum_us;
-	u32 samples;
 	u32 base_us;
 	u32 last_us;
-	u32 mark_us;
+	u32 min_us;
+	union {
+		u32 mark_us;
+		s32 sum_us;
+	};
 	u32 r_us;
 	u32 pkts_ns;
 	s32 n;
 	struct hetcc_rd_span iv;
-	struct hetcc_rd_span bucket[2];
-	u32 bucket_min_us[2];
-	u8 bucket_acks;
-	u8 buckets;
-	bool primed;
+	union {
+		struct hetcc_rd_start start;
+		struct hetcc_skew skew;
+	};
+	u16 block_at;
+	u16 block_len;
+	u32 tick_us:17,
+	    blocks:6,
+	    jump:5,
+	    primed:1,
+	    fresh:1,
+	    sum_rule:1,
+	    steady:1;
 };
 
 /**
- * hetcc_rd_restart() - begin a new interval and forget the buckets
+ * hetcc_rd_restart() - begin a new interval
  * @e: estimator; base, pktS and n are kept
+ * @keep_jump: else the largest jump fades by half
  */
-static inline void hetcc_rd_restart(struct hetcc_rd *e)
+static inline void hetcc_rd_restart(struct hetcc_rd *e, bool keep_jump)
 {
-	e->sum_us = 0;
-	e->samples = 0;
-	e->iv.pkts = 0;
-	e->bucket_acks = 0;
-	e->buckets = 0;
+	e->fresh = 0;
+	if (!keep_jump && e->jump)
+		e->jump--;
+}
+
+/**
+ * hetcc_rd_init() - before the first sample
+ * @e: estimator, all zero
+ * @sum_rule: n by equation 2 to the letter
+ */
+static inline void hetcc_rd_init(struct hetcc_rd *e, bool sum_rule)
+{
+	e->sum_rule = sum_rule;
+}
+
+/**
+ * hetcc_rd_restart_buckets() - begin a start-up
+ * @e: estimator; its clock skew is forgotten
+ */
+static inline void hetcc_rd_restart_buckets(struct hetcc_rd *e)
+{
+	e->start.acks = 0;
+	e->start.full = 0;
 }
 
 /**
@@ -91,21 +156,23 @@ static inline void hetcc_rd_restart(struct hetcc_rd *e)
  */
 static inline void hetcc_rd_reset(struct hetcc_rd *e)
 {
-	hetcc_rd_restart(e);
-	e->primed = false;
+	e->fresh = 0;
+	e->primed = 0;
+	e->jump = 0;
 	e->pkts_ns = 0;
 	e->n = 0;
 }
 
-/* (r - span) / pkts in ns; 0 if no time passed or nothing was received */
-static inline u32 hetcc_rd_pkts(const struct hetcc_rd_span *s, u32 r_us)
+/* Time per packet since the span began, ns; 0 if nothing or no time passed */
+static inline u32 hetcc_rd_pkts(const struct hetcc_rd_span *s, u32 r_us,
+				u32 delivered)
 {
-	u32 span_us = r_us - s->r_us;
+	u32 span_us = r_us - s->r_us, pkts = delivered - s->delivered;
 
-	if (!s->pkts || !span_us || (s32)span_us < 0)
+	if (!pkts || !span_us || (s32)span_us < 0)
 		return 0;
 	/* 2^31 us * 1000 < 2^41 */
-	return max_t(u32, hetcc_mul_div(span_us, 1000, s->pkts), 1);
+	return max_t(u32, hetcc_mul_div(span_us, 1000, pkts), 1);
 }
 
 /**
@@ -129,109 +196,202 @@ static inline s32 hetcc_rd_to_pkts(s32 d_us, u32 pkts_ns)
 	return d_us < 0 ? -(s32)n : (s32)n;
 }
 
-static inline void hetcc_rd_bucket_open(struct hetcc_rd *e, u32 off_us)
+static inline void hetcc_rd_bucket_open(struct hetcc_rd *e, u32 delivered)
 {
-	e->bucket[0] = (struct hetcc_rd_span){ .r_us = e->r_us };
-	e->bucket_min_us[0] = off_us;
-	e->bucket_acks = 0;
+	e->start.bucket[0] = (struct hetcc_rd_span){ e->r_us, delivered };
+	e->start.min_us[0] = e->last_us;
+	e->start.acks = 0;
 }
 
-static inline void hetcc_rd_bucket_add(struct hetcc_rd *e, u32 off_us, u32 pkts,
-				       u32 tick_us)
+/**
+ * hetcc_rd_bucket_add() - account for one ACK of a start-up
+ * @e: estimator, after hetcc_rd_sample()
+ * @delivered: packets received so far
+ */
+static inline void hetcc_rd_bucket_add(struct hetcc_rd *e, u32 delivered)
 {
-	if (e->bucket_acks >= HETCC_RD_BUCKET_ACKS &&
-	    (s32)(e->r_us - e->bucket[0].r_us) >=
-	    (s32)(HETCC_RD_BUCKET_TICKS * tick_us)) {
-		e->bucket[1] = e->bucket[0];
-		e->bucket_min_us[1] = e->bucket_min_us[0];
-		e->buckets = min(e->buckets + 1, 2);
-		hetcc_rd_bucket_open(e, off_us);
-		/* The packets of this sample belong to the bucket it closes */
-		e->bucket[1].pkts += pkts;
+	struct hetcc_rd_start *st = &e->start;
+
+	if (e->iv.delivered == delivered) {
+		st->full = 0;
+		hetcc_rd_bucket_open(e, delivered);
 		return;
 	}
-	e->bucket[0].pkts += pkts;
-	if (e->bucket_acks < HETCC_RD_BUCKET_ACKS)
-		e->bucket_acks++;
-	if ((s32)(off_us - e->bucket_min_us[0]) < 0)
-		e->bucket_min_us[0] = off_us;
+	if (st->acks >= HETCC_RD_BUCKET_ACKS &&
+	    (s32)(e->r_us - st->bucket[0].r_us) >=
+	    (s32)(HETCC_RD_BUCKET_TICKS * e->tick_us)) {
+		st->bucket[1] = st->bucket[0];
+		st->min_us[1] = st->min_us[0];
+		st->full = min(st->full + 1, 2);
+		hetcc_rd_bucket_open(e, delivered);
+		return;
+	}
+	if (st->acks < HETCC_RD_BUCKET_ACKS)
+		st->acks++;
+	if ((s32)(e->last_us - st->min_us[0]) < 0)
+		st->min_us[0] = e->last_us;
+}
+
+static inline void hetcc_rd_note_jump(struct hetcc_rd *e, u32 off_us)
+{
+	s32 rise_us = (s32)(off_us - e->last_us);
+
+	if (rise_us > 0)
+		e->jump = max_t(u32, e->jump, fls(rise_us));
+}
+
+/* In a start-up: all blocks so far exceed a lower base by more */
+static inline void hetcc_rd_rebase(struct hetcc_rd *e, u32 off_us)
+{
+	if (!e->sum_rule && e->fresh)
+		e->sum_us += (s32)e->blocks *
+			     min_t(s32, (s32)(e->base_us - off_us),
+				   HETCC_RD_EXCESS_MAX_US);
+	e->base_us = off_us;
+}
+
+/* 64 * 2^24 us < 2^31 */
+static inline void hetcc_rd_block_close(struct hetcc_rd *e)
+{
+	s32 excess_us = (s32)(e->min_us - e->base_us);
+
+	if (e->sum_rule || e->blocks == HETCC_RD_BLOCKS_FULL)
+		return;
+	e->sum_us += clamp(excess_us, -HETCC_RD_EXCESS_MAX_US,
+			   HETCC_RD_EXCESS_MAX_US);
+	e->blocks++;
+}
+
+static inline u16 hetcc_rd_at(const struct hetcc_rd *e)
+{
+	return (u16)min_t(u32, (e->r_us - e->iv.r_us) >> HETCC_RD_AT_SHIFT,
+			  U16_MAX);
+}
+
+static inline void hetcc_rd_block_add(struct hetcc_rd *e, u32 off_us)
+{
+	u16 at = hetcc_rd_at(e);
+
+	if (at - e->block_at >= e->block_len) {
+		hetcc_rd_block_close(e);
+		e->block_at = at;
+		e->min_us = off_us;
+	} else if ((s32)(off_us - e->min_us) < 0) {
+		e->min_us = off_us;
+	}
 }
 
 /**
  * hetcc_rd_sample() - account for one ACK
  * @e: estimator
  * @s_us: when the packet that caused the ACK was sent, sender's clock
- * @r_us: when it arrived, receiver's clock (a multiple of @tick_us)
- * @pkts: packets received since the previous sample
- * @tick_us: resolution of @r_us
+ * @r_us: when it arrived, receiver's clock
+ * @delivered: packets received so far, modulo 2^32
  */
 static inline void hetcc_rd_sample(struct hetcc_rd *e, u32 s_us, u32 r_us,
-				   u32 pkts, u32 tick_us)
+				   u32 delivered)
 {
 	u32 off_us = r_us - s_us;
 
+	if (!e->primed) {
+		e->primed = 1;
+		e->base_us = off_us;
+		e->last_us = off_us;
+		if (e->sum_rule)
+			e->mark_us = off_us;
+	}
+	hetcc_rd_note_jump(e, off_us);
+	if (!e->steady && (s32)(off_us - e->base_us) < 0)
+		hetcc_rd_rebase(e, off_us);
 	e->r_us = r_us;
 	e->last_us = off_us;
-	if (!e->primed) {
-		e->primed = true;
-		e->base_us = off_us;
-		e->mark_us = off_us;
-	} else if ((s32)(off_us - e->base_us) < 0) {
-		e->base_us = off_us;
+	if (e->fresh) {
+		hetcc_rd_block_add(e, off_us);
+		return;
 	}
-	if (!e->samples) {
-		e->iv = (struct hetcc_rd_span){ .r_us = r_us };
-		hetcc_rd_bucket_open(e, off_us);
-	} else {
-		e->iv.pkts += pkts;
-		hetcc_rd_bucket_add(e, off_us, pkts, tick_us);
-	}
-	e->sum_us += (s32)(off_us - e->mark_us);
-	e->samples++;
-}
-
-/*
- * Quantised times: the mean of many readings lies half a tick below the
- * truth, their minimum almost a whole one.
- */
-static inline s32 hetcc_rd_mean_excess_us(const struct hetcc_rd *e, u32 tick_us)
-{
-	s32 mean_us = (s32)div_s64(e->sum_us, e->samples) +
-		      (s32)(e->mark_us - e->base_us);
-
-	return max_t(s32, mean_us - (s32)(tick_us / 2), 0);
+	e->fresh = 1;
+	e->iv = (struct hetcc_rd_span){ r_us, delivered };
+	e->min_us = off_us;
+	e->block_at = 0;
+	e->blocks = 0;
+	if (!e->sum_rule)
+		e->sum_us = 0;
 }
 
 /**
- * hetcc_rd_interval() - close an interval, equations 2 to 4
+ * hetcc_rd_delay_us() - the level of the interval just evaluated
  * @e: estimator
- * @tick_us: resolution of the receiver's clock
- * @sum_rule: true: equation 2 to the letter, n grows by what the interval
- *	      added; false: n is the mean delay above the base over pktS
+ *
+ * Return: mean of the blocks' least delays above the base, microseconds, below 0
+ * where the base has to follow; 0 with the sum rule.
+ */
+static inline s32 hetcc_rd_delay_us(const struct hetcc_rd *e)
+{
+	return e->sum_rule || !e->blocks ? 0 : e->sum_us / (s32)e->blocks;
+}
+
+/**
+ * hetcc_rd_settle() - let the base follow a level below it
+ * @e: estimator after hetcc_rd_interval(), steady
+ * @near_us: by less than this the level may be luck: an eighth of it counts
+ *
+ * Return: true if it fell by more: the path is another one.
+ */
+static inline bool hetcc_rd_settle(struct hetcc_rd *e, u32 near_us)
+{
+	s32 below_us = -hetcc_rd_delay_us(e);
+	s32 luck_us = min_t(s32, below_us, min_t(u32, near_us, S32_MAX));
+
+	if (below_us <= 0)
+		return false;
+	e->base_us -= below_us - (luck_us - luck_us / 8);
+	return luck_us < below_us;
+}
+
+static inline s32 hetcc_rd_summed(const struct hetcc_rd *e)
+{
+	s32 d_us = (s32)(e->last_us - e->mark_us);
+	s64 n = (s64)e->n + hetcc_rd_to_pkts(d_us, e->pkts_ns);
+
+	return (s32)clamp_t(s64, n, -HETCC_RD_N_MAX, HETCC_RD_N_MAX);
+}
+
+/* Blocks for an interval like the one that ends: equal, and 1/16 to spare */
+static inline void hetcc_rd_cut_blocks(struct hetcc_rd *e)
+{
+	u32 at = hetcc_rd_at(e);
+	u32 blocks = (at << HETCC_RD_AT_SHIFT) / HETCC_RD_BLOCK_US;
+
+	at /= clamp(blocks, 1U, HETCC_RD_BLOCKS_MAX);
+	e->block_len = (u16)min_t(u32, at + at / 16 + 1, U16_MAX);
+}
+
+/**
+ * hetcc_rd_interval() - evaluate an interval, equations 2 to 4
+ * @e: estimator; with sum_rule n grows by what the interval added, else it is
+ *     the interval's level over pktS
+ * @delivered: packets received so far, modulo 2^32
  *
  * Return: true if the interval held a measurement and @e->n is new.
  */
-static inline bool hetcc_rd_interval(struct hetcc_rd *e, u32 tick_us,
-				     bool sum_rule)
+static inline bool hetcc_rd_interval(struct hetcc_rd *e, u32 delivered)
 {
-	u32 pkts_ns = hetcc_rd_pkts(&e->iv, e->r_us);
-	bool valid = e->samples > 0;
+	u32 pkts_ns = hetcc_rd_pkts(&e->iv, e->r_us, delivered);
 
+	if (!e->fresh)
+		return false;
 	if (pkts_ns)
 		e->pkts_ns = pkts_ns;
-	if (valid && sum_rule) {
-		s64 n = (s64)e->n +
-			hetcc_rd_to_pkts((s32)(e->last_us - e->mark_us),
-					 e->pkts_ns);
-
-		e->n = (s32)clamp_t(s64, n, -HETCC_RD_N_MAX, HETCC_RD_N_MAX);
-	} else if (valid) {
-		e->n = hetcc_rd_to_pkts(hetcc_rd_mean_excess_us(e, tick_us),
+	hetcc_rd_block_close(e);
+	hetcc_rd_cut_blocks(e);
+	if (e->sum_rule) {
+		e->n = hetcc_rd_summed(e);
+		e->mark_us = e->last_us;
+	} else {
+		e->n = hetcc_rd_to_pkts(max_t(s32, hetcc_rd_delay_us(e), 0),
 					e->pkts_ns);
 	}
-	e->mark_us = e->last_us;
-	hetcc_rd_restart(e);
-	return valid;
+	return true;
 }
 
 /**
@@ -244,6 +404,18 @@ static inline bool hetcc_rd_interval(struct hetcc_rd *e, u32 tick_us,
 static inline s32 hetcc_rd_now(const struct hetcc_rd *e, u32 pkts_ns)
 {
 	return hetcc_rd_to_pkts((s32)(e->last_us - e->base_us), pkts_ns);
+}
+
+/**
+ * hetcc_rd_block() - queue that no packet of the block under way fell below
+ * @e: estimator whose interval has a sample
+ *
+ * Return: packets, Q8, not negative.
+ */
+static inline s32 hetcc_rd_block(const struct hetcc_rd *e)
+{
+	return hetcc_rd_to_pkts(max_t(s32, (s32)(e->min_us - e->base_us), 0),
+				e->pkts_ns);
 }
 
 /**
@@ -261,7 +433,7 @@ struct hetcc_rd_queue {
 /**
  * hetcc_rd_buckets() - queue over the last two buckets
  * @e: estimator
- * @tick_us: resolution of the receiver's clock
+ * @delivered: packets received so far, modulo 2^32
  *
  * One tick is taken off each offset, so that the quantisation of the base does
  * not pass for a queue.
@@ -270,19 +442,18 @@ struct hetcc_rd_queue {
  * fewer than HETCC_RD_BUCKET_ACKS samples.
  */
 static inline struct hetcc_rd_queue hetcc_rd_buckets(const struct hetcc_rd *e,
-						     u32 tick_us)
+						     u32 delivered)
 {
-	s32 slack_us = tick_us > 1 ? (s32)tick_us : 0;
-	struct hetcc_rd_span both = e->bucket[1];
+	s32 slack_us = e->tick_us > 1 ? (s32)e->tick_us : 0;
+	const struct hetcc_rd_start *st = &e->start;
 	struct hetcc_rd_queue q = { 0 };
 	s32 recent_us, before_us;
 
-	if (!e->buckets || e->bucket_acks < HETCC_RD_BUCKET_ACKS)
+	if (!st->full || st->acks < HETCC_RD_BUCKET_ACKS)
 		return q;
-	both.pkts += e->bucket[0].pkts;
-	q.pkts_ns = hetcc_rd_pkts(&both, e->r_us);
-	recent_us = (s32)(e->bucket_min_us[0] - e->base_us) - slack_us;
-	before_us = (s32)(e->bucket_min_us[1] - e->base_us) - slack_us;
+	q.pkts_ns = hetcc_rd_pkts(&st->bucket[1], e->r_us, delivered);
+	recent_us = (s32)(st->min_us[0] - e->base_us) - slack_us;
+	before_us = (s32)(st->min_us[1] - e->base_us) - slack_us;
 	q.recent = hetcc_rd_to_pkts(max_t(s32, recent_us, 0), q.pkts_ns);
 	q.standing = min_t(s32, q.recent,
 			   hetcc_rd_to_pkts(max_t(s32, before_us, 0),

@@ -9,7 +9,9 @@
 #define HETCC_FIXED_H
 
 #ifdef __KERNEL__
+#include <linux/bitops.h>
 #include <linux/kernel.h>
+#include <linux/math.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/types.h>

@@ -126,12 +126,17 @@ class Claim:
 CLAIMS: dict[str, Claim] = {}
 
 
-def claim(name: str, *, paper: str, needs: Iterable[Need], cause: str = "") -> Callable[[Check], Check]:
-    """Register a check of whole connections; ``cause`` says why it does not hold, if it does not."""
+def claim(
+    name: str, *, paper: str, needs: Iterable[Need], cause: str = "", option: bool = True
+) -> Callable[[Check], Check]:
+    """Register a check of whole connections.
+
+    ``cause`` says why it does not hold, if it does not; without ``option`` it is one about timestamps alone.
+    """
 
     def register(check: Check) -> Check:
         given = tuple(needs)
-        wanted = dict.fromkeys([*given, *(n.with_option() for n in given)])
+        wanted = dict.fromkeys([*given, *(n.with_option() for n in given if option)])
         sources = (BY_TIMESTAMPS, BY_OPTION) if len(wanted) > len(set(given)) else (BY_TIMESTAMPS,)
         checks = {source: _seen_from(source, check) for source in sources}
         CLAIMS[name] = Claim(name, paper, tuple(wanted), checks, cause)

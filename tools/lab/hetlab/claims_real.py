@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
 """What TCP Santa Cruz must do on real networks, with default parameters; scenarios rn-*.
 
-Rates count IP packets as the link does, over the whole run unless said otherwise.
+Rates count IP packets as the link does, over the whole run unless said otherwise. All of this is by timestamps: it is
+what one has there.
 """
+
+from functools import partial
 
 import numpy as np
 
-from hetlab.claims import Evidence, Floats, Need, Verdict, claim
+from hetlab.claims import Evidence, Floats, Need, Verdict
+from hetlab.claims import claim as any_claim
+
+claim = partial(any_claim, option=False)
 
 CC = "santacruz"
 N_OP = 3.0
 PACKET, PAYLOAD = 1500, 1448  # bytes: IP packet, and what is left of it beside timestamps
 START_UP_S = 10
+NOISE_SETTLED_S = 20
 LINK_MBIT = 20  # of the scenarios that do not say otherwise
 SHARE_MBIT = 50
 LEAST_OF_FAIR = 0.2
@@ -141,10 +148,11 @@ def _noise(kind: str) -> None:
 
     @claim(f"rn-noise-{kind}", paper=f"{what}: 90 % of 20 Mbit/s at 40 ms", needs=runs)
     def check(e: Evidence) -> Verdict:
-        """90 % in each run."""
-        shares = [used(e, run) for run in runs]
-        delay = [queueing_ms(e, run, START_UP_S) for run in runs]
-        text = f"used {_row(shares)}; p95 of delay above its minimum {_row(delay)} ms"
+        """90 % in each run from 20 s on: after one or two drains."""
+        shares = [used(e, run, key="steady_goodput_mbit") for run in runs]
+        delay = [queueing_ms(e, run, NOISE_SETTLED_S) for run in runs]
+        whole = [used(e, run) for run in runs]
+        text = f"used {_row(shares)}, of all {_row(whole)}; p95 of delay above its minimum {_row(delay)} ms"
         return Verdict(min(shares) >= 0.9, text)
 
 
