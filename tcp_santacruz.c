@@ -82,7 +82,9 @@
 #define SANTACRUZ_TICK_MS_US	1000U
 /* A drain lasts long enough for those of other hosts to overlap */
 #define SANTACRUZ_DRAIN_US	200000U
-/* Losing more of an interval than 1/8, and than four packets, is not noise */
+/* Growth of the queue after a drain is no sign of anything */
+#define SANTACRUZ_REFILL_RTTS	4U
+/* Losing more than 1/8 of the window, and than four packets, is not noise */
 #define SANTACRUZ_HEAVY_SHIFT	3
 #define SANTACRUZ_HEAVY_PKTS	4U
 
@@ -327,13 +329,25 @@ static bool santacruz_times(struct sock *sk, s32 rtt_us, u32 *s_us, u32 *r_us)
 	return true;
 }
 
-/* The state diagram of the 2000 paper; delta, or a tick, is no growth */
-static void santacruz_count_growth(struct santacruz *sc, s32 previous)
+/* The queue fills again after a drain */
+static bool santacruz_refilling(const struct sock *sk)
 {
-	s32 noise = max(santacruz_milli_to_rd(READ_ONCE(delta)),
+	const struct santacruz *sc = inet_csk_ca(sk);
+	u32 since_us = sc->rd.skew.now_us - sc->rd.skew.begin_us;
+
+	return sc->phase != SANTACRUZ_STARTUP && sc->rd.skew.drained &&
+	       since_us < SANTACRUZ_REFILL_RTTS * (tcp_sk(sk)->srtt_us >> 3);
+}
+
+/* The state diagram of the 2000 paper; half again delta, or a tick, is no growth */
+static void santacruz_count_growth(struct sock *sk, s32 previous)
+{
+	s32 tolerance = santacruz_milli_to_rd(READ_ONCE(delta));
+	struct santacruz *sc = inet_csk_ca(sk);
+	s32 noise = max(tolerance + tolerance / 2,
 			hetcc_rd_to_pkts(sc->rd.tick_us, sc->rd.pkts_ns));
 
-	if ((s64)sc->rd.n - previous > noise)
+	if ((s64)sc->rd.n - previous > noise && !santacruz_refilling(sk))
 		sc->grew = min(sc->grew + 1, 2);
 	else
 		sc->grew = 0;
@@ -430,8 +444,12 @@ static u8 santacruz_choose(const struct sock *sk, s32 op, s32 predicted)
 	const struct santacruz *sc = inet_csk_ca(sk);
 	s32 tolerance = santacruz_milli_to_rd(READ_ONCE(delta));
 
-	if (predicted > op + tolerance ||
-	    (READ_ONCE(scale) && sc->rd.n > op + tolerance))
+	if (READ_ONCE(scale) && sc->rd.n > op + tolerance)
+		return SANTACRUZ_LOWER;
+	/* On the spot: a prediction alone moves the window by a whole packet */
+	if (READ_ONCE(scale) && sc->rd.n >= op - tolerance)
+		tolerance += HETCC_RD_ONE / 2;
+	if (predicted > op + tolerance)
 		return SANTACRUZ_LOWER;
 	return predicted < op - tolerance ? SANTACRUZ_RAISE : SANTACRUZ_HOLD;
 }
@@ -490,6 +508,7 @@ static void santacruz_end_drain(struct sock *sk)
 	sc->rd.base_us += hetcc_skew_epoch(&sc->rd.skew, sc->first_us) +
 			  (lift << HETCC_LAW_LIFT_SHIFT);
 	sc->rd.skew.lifted += lift;
+	sc->rd.skew.drained = 1;
 	sc->rd.n = 0;
 	sc->phase = SANTACRUZ_REFILL;
 	santacruz_set_window(sk, sc->before);
@@ -564,12 +583,10 @@ static bool santacruz_draining(struct sock *sk, s32 previous, u32 passed_us)
 static bool santacruz_heavy_loss(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 lost = (u16)(tp->lost - sc->lost);
+	u32 lost = (u16)(tcp_sk(sk)->lost - sc->lost);
 
-	return lost > SANTACRUZ_HEAVY_PKTS &&
-	       lost > (tp->delivered - sc->rd.iv.delivered + lost) >>
-		      SANTACRUZ_HEAVY_SHIFT;
+	return lost > max(santacruz_window(sk) >> SANTACRUZ_HEAVY_SHIFT,
+			  SANTACRUZ_HEAVY_PKTS);
 }
 
 static void santacruz_end_interval(struct sock *sk)
@@ -584,7 +601,7 @@ static void santacruz_end_interval(struct sock *sk)
 	}
 	if (!hetcc_rd_interval(&sc->rd, tcp_sk(sk)->delivered))
 		return;
-	santacruz_count_growth(sc, previous);
+	santacruz_count_growth(sk, previous);
 	d_us = hetcc_rd_delay_us(&sc->rd);
 	if (sc->phase != SANTACRUZ_STARTUP)
 		sc->rd.skew.fell |= hetcc_rd_settle(&sc->rd,

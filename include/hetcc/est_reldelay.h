@@ -16,7 +16,7 @@
  *
  * Jitter, aggregation, bursts, late ACKs and the receiver's tick lift offsets for
  * milliseconds; a queue of ours stands for a round trip. The level of an
- * interval is the mean of the minima of its blocks of 20 ms: a short noise is not
+ * interval is the mean of the minima of its blocks of 5 ms: a short noise is not
  * in it, a queue that comes and goes is.
  */
 #ifndef HETCC_EST_RELDELAY_H
@@ -58,8 +58,8 @@ struct hetcc_rd_start {
 	u8 full;
 };
 
-/* Blocks of an interval: at least 20 ms each, fewer than 64 */
-#define HETCC_RD_BLOCK_US	20000U
+/* Blocks of an interval: at least 5 ms each, fewer than 64 */
+#define HETCC_RD_BLOCK_US	5000U
 #define HETCC_RD_BLOCKS_MAX	32U
 #define HETCC_RD_BLOCKS_FULL	63U
 /* Most that a block counts for: 16 s */

@@ -29,6 +29,7 @@
  * @ppb: receiver's clock against the sender's, parts per billion
  * @rem: of the last advance, Q15 us, below 1 us
  * @lifted: what drains have lifted the base by, 64 us (law_santacruz.h)
+ * @drained: the epoch began with a drain
  * @fell: the path has become shorter since the last drain began
  * @now_us: sender's time up to which everything is advanced
  * @begin_us: sender's time at which the epoch began
@@ -39,7 +40,8 @@
 struct hetcc_skew {
 	s32 ppb;
 	s16 rem;
-	u16 lifted:15,
+	u16 lifted:14,
+	    drained:1,
 	    fell:1;
 	u32 now_us;
 	u32 begin_us;

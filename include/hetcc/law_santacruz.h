@@ -99,14 +99,14 @@ static inline u32 hetcc_law_lower(u32 window, s32 excess)
  *
  * The queue, and an eighth of the window to be sure that nothing is left.
  *
- * Return: packets, at most half the window.
+ * Return: packets, less than half the window.
  */
 static inline u32 hetcc_law_drain(u32 window, s32 n)
 {
 	u32 pkts = ((u32)max_t(s32, n, 0) >> HETCC_RD_SHIFT) + 1 +
 		   max_t(u32, window / 8, 1);
 
-	return min_t(u32, pkts, window / 2);
+	return min_t(u32, pkts, (window - 1) / 2);
 }
 
 /**

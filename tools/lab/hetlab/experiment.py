@@ -26,6 +26,7 @@ from hetlab.waiting_tc import WaitingTc
 
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 SETTLE_S = 3
+DRAINS_S, BEGIN_S = 10, 5
 NO_METRICS = "/proc/sys/net/ipv4/tcp_no_metrics_save"
 LEARN_PORT, LEARN_BYTES = 5000, 1000
 # Threads that wake at one instant run in an order that depends on their past: keep the
@@ -141,6 +142,19 @@ def sleep_until(t: float) -> None:
     time.sleep(max(t - time.clock_gettime(time.CLOCK_MONOTONIC), 0))
 
 
+def begin_at() -> float:
+    """CLOCK_MONOTONIC of the next whole second that leaves time to settle.
+
+    In virtual time that second is BEGIN_S past a multiple of DRAINS_S on the wall's clock: santacruz drains at those
+    multiples, and what it does must not depend on what ran before.
+    """
+    t0 = math.ceil(time.clock_gettime(time.CLOCK_MONOTONIC)) + SETTLE_S
+    if not SEED_FILE.exists():
+        return t0
+    wall_s = round(t0 - time.clock_gettime(time.CLOCK_MONOTONIC) + time.time(), 3)
+    return t0 + (BEGIN_S - wall_s) % DRAINS_S
+
+
 class Run:
     """A running experiment and the processes that belong to it."""
 
@@ -151,8 +165,7 @@ class Run:
         self.dir = Path(job["dir"])
         self.bin = os.environ.get("HETLAB_BIN", "")
         self._learn_routes()
-        now = time.clock_gettime(time.CLOCK_MONOTONIC)
-        self.t0 = math.ceil(now) + SETTLE_S
+        self.t0 = begin_at()
         self.until = self.sc["duration_s"] + 0.5
         self.procs: list[tuple[str, subprocess.Popen[str]]] = []
         self.tc = WaitingTc()
