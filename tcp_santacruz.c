@@ -329,14 +329,19 @@ static bool santacruz_times(struct sock *sk, s32 rtt_us, u32 *s_us, u32 *r_us)
 	return true;
 }
 
-/* The queue fills again after a drain */
+/* The queue fills again after a drain, or after larger steps than the paper's */
 static bool santacruz_refilling(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	u32 since_us = sc->rd.skew.now_us - sc->rd.skew.begin_us;
+	const struct hetcc_skew *skew = &sc->rd.skew;
+	u32 since_us = skew->now_us - skew->begin_us;
 
-	return sc->phase != SANTACRUZ_STARTUP && sc->rd.skew.drained &&
-	       since_us < SANTACRUZ_REFILL_RTTS * (tcp_sk(sk)->srtt_us >> 3);
+	if (sc->phase == SANTACRUZ_STARTUP)
+		return false;
+	return skew->leapt ||
+	       (skew->drained &&
+		since_us < SANTACRUZ_REFILL_RTTS *
+			   (tcp_sk(sk)->srtt_us >> 3));
 }
 
 /* The state diagram of the 2000 paper; half again delta, or a tick, is no growth */
@@ -608,6 +613,8 @@ static void santacruz_end_interval(struct sock *sk)
 						    santacruz_op_us(sk));
 	if (!santacruz_draining(sk, previous, passed_us))
 		santacruz_steer(sk);
+	if (sc->phase != SANTACRUZ_STARTUP)
+		sc->rd.skew.leapt = sc->cwnd_end[0] > sc->cwnd_end[1] + 1;
 	sc->cwnd_end[1] = sc->cwnd_end[0];
 	sc->cwnd_end[0] = santacruz_window(sk);
 	trace_interval(sk, sc->rd.n, d_us, sc->rd.pkts_ns, sc->grew, sc->source,
@@ -817,7 +824,8 @@ static bool santacruz_congested(const struct sock *sk)
 		return true;
 	if (sc->phase == SANTACRUZ_STARTUP)
 		return hetcc_rd_now(&sc->rd, sc->rd.pkts_ns) > op;
-	return READ_ONCE(scale) && hetcc_rd_block(&sc->rd) > 4 * op;
+	return READ_ONCE(scale) && !santacruz_refilling(sk) &&
+	       hetcc_rd_block(&sc->rd) > 4 * op;
 }
 
 /* Congestion ends a drain: its window must not come back */

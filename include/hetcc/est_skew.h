@@ -30,6 +30,8 @@
  * @rem: of the last advance, Q15 us, below 1 us
  * @lifted: what drains have lifted the base by, 64 us (law_santacruz.h)
  * @drained: the epoch began with a drain
+ * @leapt: the window under which the next packets were sent is more than one above
+ *	   the one before
  * @fell: the path has become shorter since the last drain began
  * @now_us: sender's time up to which everything is advanced
  * @begin_us: sender's time at which the epoch began
@@ -40,8 +42,9 @@
 struct hetcc_skew {
 	s32 ppb;
 	s16 rem;
-	u16 lifted:14,
+	u16 lifted:8,
 	    drained:1,
+	    leapt:1,
 	    fell:1;
 	u32 now_us;
 	u32 begin_us;
