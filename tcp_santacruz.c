@@ -36,25 +36,48 @@
  *   rtt         arrival of the ACK at the sender, where the peer has no
  *               timestamps or an unknown clock: then the reverse path counts.
  *
- * Differences from the paper
+ * Differences from the paper. It is restored by n_op=1.5 scale=0 drain_s=0
+ * reroute=0 predict=0 sum_rule=1 startup=0 init_cwnd=2 pacing=0. Measured in
+ * docs/santacruz.md (scenarios sc-*, rn-*; 6.12, one flow unless said).
  *  - Queue estimate (sum_rule=1 restores it): equation 2 adds up packets, each
  *    interval translated by its own pktS, so early errors stay for good. Here n
- *    is the mean delay of the interval above the smallest ever seen, over
- *    the current pktS.
+ *    is the interval's level above the smallest, over the current pktS; the level
+ *    is a mean of minima of 5 ms (est_reldelay.h). A mean of all packets takes
+ *    5 ms of jitter for eight packets (6.9 of 20 Mbit/s), a minimum of the
+ *    interval misses a queue that swings (sc-reverse: 84 ms instead of 65).
  *  - Start-up (startup=0 restores it): a burst of slow start exceeds N_op / 2
  *    at once, at N_op = 1.5 with the second packet. Here four ACKs in a row must
  *    show the queue; packets that queue behind each other also show pktS, so
  *    slow start goes on to the bandwidth-delay product plus N_op and ends
  *    there, or at once if the queue stands over eight ACKs. Segments are paced.
+ *  - Steps (scale=0 restores them): one packet per round never fills 1 Gbit/s
+ *    (22 % in 20 s). While nothing is queued, steps double up to 1/16 of the
+ *    window; a queue too long is taken out in one round; N_op grows as
+ *    sqrt(window) / 4 above 144 packets (law_santacruz.h). They are made when an
+ *    interval ends, in recoveries as well.
  *  - The window's own steps of the last round are added to the measured queue
  *    (predict=0 restores the paper): they show one round trip later, and
  *    without them the queue swings by two packets around N_op instead of half.
+ *  - Drains (drain_s=0: none): every 10 s the queue is emptied for 0.2 s, at
+ *    multiples of 10 s of the wall's clock, so that flows of all hosts drain
+ *    together and see the path without each other (Jain index of 20 flows 0.99;
+ *    without drains late-comers take their predecessors' queue for the path). There
+ *    the skew of the clocks is measured, and what does not drain
+ *    taken for the path, 10 ms of it at most.
+ *  - A delay that came with one packet, or over six rounds, and that does not go
+ *    when its packets are taken out, is a longer path (reroute=0: it is queue).
+ *    A step of 30 ms up costs 0.4 s instead of nine tenths of the rate for good.
+ *  - Loss: a random loss leaves the window full during recovery, where PRR would
+ *    let it shrink by what is lost (1 % of packets lost: 19.1 of 20 Mbit/s
+ *    instead of 15.6). Congestion is also: in start-up more than N_op packets
+ *    queued; over 4 N_op packets queued right now (another's burst that
+ *    overflows the queue within one round); over 1/8 of the window lost.
+ *    No sign of it is growth of half a packet or a tick, after a drain, or after a
+ *    step of more than one packet, which the last round of a steep
+ *    raise always shows (3 % lost: 0.98 of the link instead of 0.85).
  *  - Initial window (init_cwnd=2 restores it): the kernel's, at least two.
  *    Start-up and initial window by the paper cost 5 % of goodput over 10 s
  *    (1.331 of 1.398 Mbit/s; 1.5 Mbit/s, 80 ms, N_op = 1.5).
- *  - A loss in start-up with more than N_op packets queued is congestion: the
- *    queue of a fast start-up overflows before two intervals have passed.
- *  - A step that falls into a recovery is made when the recovery ends.
  *
  * ss -ti: vegas enabled = source of R (0 rtt, 1 timestamps, 2 option), rttcnt = queue
  * estimate in packets, rtt and minrtt in microseconds.
@@ -729,6 +752,9 @@ static void santacruz_pkts_acked(struct sock *sk,
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 s_us, r_us;
 
+	/* init comes after the SYN's ACK, and what it knows of timestamps */
+	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+		return;
 	if (sc->random)
 		santacruz_fill_recovery(sk);
 	if (!santacruz_times(sk, sample->rtt_us, &s_us, &r_us))

@@ -109,7 +109,7 @@ static inline s32 hetcc_skew_advance(struct hetcc_skew *k, u32 now_us)
 /* What both ways say: same sign, the smaller of the two */
 static inline s32 hetcc_skew_agree(s32 fwd_us, s32 rev_us)
 {
-	if ((fwd_us < 0) != (rev_us < 0))
+	if ((fwd_us ^ rev_us) < 0)
 		return 0;
 	return fwd_us < 0 ? max_t(s32, fwd_us, rev_us) :
 			    min_t(s32, fwd_us, rev_us);

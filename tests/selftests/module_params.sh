@@ -16,6 +16,10 @@ tcp_santacruz sum_rule 0 1 1
 tcp_santacruz predict 0 1 1
 tcp_santacruz discriminate 0 1 1
 tcp_santacruz pacing 0 1 1
+tcp_santacruz scale 0 1 1
+tcp_santacruz drain_s 0 3600 1
+tcp_santacruz drain_sync 0 1 1
+tcp_santacruz reroute 0 1 1
 tcp_westwood_fr alpha 0 0.999 0.001
 tcp_westwood_fr a 1 16 0.001
 tcp_westwood_fr span 0 4 0.001

@@ -91,7 +91,7 @@ def test_losses_have_verdicts(run_json: Run, tmp_path: Path) -> None:
     assert random.sum() > 0.7 * len(random), "bit errors are random loss"
     assert (losses["grew"][random] < 2).all()
     assert losses["timeout"].sum() <= series(directory, "flows")["total_rto"][-1]
-    before = np.searchsorted(seen["t"], losses["t"]) - 1
+    before = np.searchsorted(seen["t"], losses["t"], side="right") - 1  # an ACK ends its interval first
     assert (losses["n_pkts"] == seen["n_pkts"][before])[before >= 0].all()
 
 
