@@ -64,8 +64,8 @@
  *    without drains late-comers take their predecessors' queue for the path). There
  *    the skew of the clocks is measured, and what does not drain
  *    taken for the path, 10 ms of it at most.
- *  - A delay that came with one packet, or over six rounds, and that does not go
- *    when its packets are taken out, is a longer path (reroute=0: it is queue).
+ *  - A delay that came with one packet, and that does not go when its packets are
+ *    taken out, is a longer path (reroute=0: it is queue).
  *    A step of 30 ms up costs 0.4 s instead of nine tenths of the rate for good.
  *  - Loss: a random loss leaves the window full during recovery, where PRR would
  *    let it shrink by what is lost (1 % of packets lost: 19.1 of 20 Mbit/s
@@ -422,7 +422,6 @@ static bool santacruz_rerouted(struct sock *sk)
 		.jump_us = 1U << sc->rd.jump,
 		.pkts_ns = sc->rd.pkts_ns,
 		.tick_us = sc->rd.tick_us,
-		.run = sc->run,
 	};
 
 	if (!sc->run || d.now_us / 2 > d.first_us) {

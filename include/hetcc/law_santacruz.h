@@ -14,8 +14,6 @@
 #define HETCC_LAW_FINE_SHIFT	7
 /* Part of an excess that one round takes out */
 #define HETCC_LAW_LOWER_SHIFT	0
-/* Delay that so many rounds of lowering do not shorten is no queue of ours */
-#define HETCC_LAW_DEAF_ROUNDS	6
 /* Fewer that come at once are a burst */
 #define HETCC_LAW_JUMP_PKTS	8
 
@@ -144,7 +142,6 @@ static inline u32 hetcc_law_lift(u32 left_us, s32 op, u32 pkts_ns, u32 lifted)
  * @jump_us: no rise from one packet to the next of late reached this
  * @pkts_ns: pktS
  * @tick_us: resolution of the delays
- * @run: rounds in a row that have lowered the window
  */
 struct hetcc_law_deaf {
 	u32 before;
@@ -154,7 +151,6 @@ struct hetcc_law_deaf {
 	u32 jump_us;
 	u32 pkts_ns;
 	u32 tick_us;
-	u32 run;
 };
 
 /**
@@ -162,8 +158,9 @@ struct hetcc_law_deaf {
  * @d: what the last rounds have shown
  *
  * Packets taken out of a queue shorten it by pktS each. A delay that came from
- * one packet to the next, or that several rounds of lowering leave alone, and
- * that goes back by less than a quarter of what was taken out, is the path's.
+ * one packet to the next and that goes back by less than a quarter of what was
+ * taken out is the path's. One that came by and by may be other flows' queue, and
+ * is not to be taken for the path: each of them would in turn.
  *
  * Return: true if so.
  */
@@ -175,9 +172,8 @@ static inline bool hetcc_law_path_changed(const struct hetcc_law_deaf *d)
 
 	if (d->first_us < 4 * d->tick_us || due_us < d->first_us / 2)
 		return false;
-	if ((d->jump_us < d->first_us / 2 ||
-	     d->jump_us / HETCC_LAW_JUMP_PKTS < d->pkts_ns / 1000) &&
-	    d->run < HETCC_LAW_DEAF_ROUNDS)
+	if (d->jump_us < d->first_us / 2 ||
+	    d->jump_us / HETCC_LAW_JUMP_PKTS < d->pkts_ns / 1000)
 		return false;
 	return d->now_us + due_us / 4 > d->first_us;
 }
