@@ -229,7 +229,9 @@ static void santacruz_begin_interval(struct sock *sk)
 
 	sc->end = tp->delivered + max(tcp_packets_in_flight(tp), 1U);
 	sc->lost = tp->lost;
-	hetcc_rd_restart(&sc->rd, sc->mode == SANTACRUZ_LOWER);
+	hetcc_rd_restart(&sc->rd, sc->mode == SANTACRUZ_LOWER ||
+				  sc->phase == SANTACRUZ_DRAIN ||
+				  sc->phase == SANTACRUZ_REFILL);
 }
 
 /* The window; during a recovery, what it will be after it */
