@@ -50,8 +50,8 @@
  *    show the queue; packets that queue behind each other also show pktS, so
  *    slow start goes on to the bandwidth-delay product plus N_op and ends
  *    there, or at once if the queue stands over eight ACKs. Segments are paced.
- *  - Steps (scale=0 restores them): one packet per round never fills 1 Gbit/s
- *    (22 % in 20 s). While nothing is queued, steps double up to 1/16 of the
+ *  - Steps (scale=0 restores them): one packet per round does not fill a big pipe
+ *    (21 % of 1 Gbit/s at 50 ms over 20 s, 100 % with it). While nothing is queued, steps double up to 1/16 of the
  *    window; a queue too long is taken out in one round; N_op grows as
  *    sqrt(window) / 4 above 144 packets (law_santacruz.h). They are made when an
  *    interval ends, in recoveries as well.
@@ -60,13 +60,14 @@
  *    without them the queue swings by two packets around N_op instead of half.
  *  - Drains (drain_s=0: none): every 10 s the queue is emptied for 0.2 s, at
  *    multiples of 10 s of the wall's clock, so that flows of all hosts drain
- *    together and see the path without each other (Jain index of 20 flows 0.99;
- *    without drains late-comers take their predecessors' queue for the path). There
- *    the skew of the clocks is measured, and what does not drain
+ *    together and see the path without each other: else late-comers take their
+ *    predecessors' queue for the path (Jain index of 2, 5 and 20 flows 0.98, 1.00
+ *    and 1.00; without drains 0.87, 0.61 and 0.75; with clocks apart 0.99, 0.96
+ *    and 0.88). There the skew of the clocks is measured, and what does not drain
  *    taken for the path, 10 ms of it at most.
  *  - A delay that came with one packet, and that does not go when its packets are
  *    taken out, is a longer path (reroute=0: it is queue).
- *    A step of 30 ms up costs 0.4 s instead of nine tenths of the rate for good.
+ *    With steps of 30 ms every 15 s 19.1 of 20 Mbit/s instead of 8.9.
  *  - Loss: a random loss leaves the window full during recovery, where PRR would
  *    let it shrink by what is lost (1 % of packets lost: 19.1 of 20 Mbit/s
  *    instead of 15.6). Congestion is also: in start-up more than N_op packets

@@ -116,10 +116,10 @@ def test_thresholds_of_shares(tmp_path: Path, name: str, good: dict[str, float],
         assert real(name, tmp_path, flows=[values, values], owd_ms={"mean": 20}) is holds
 
 
-@pytest.mark.parametrize(("jain", "holds"), [(0.95, True), (0.949, False)])
-def test_threshold_of_fairness(tmp_path: Path, jain: float, holds: bool) -> None:
+@pytest.mark.parametrize(("jain", "queue", "holds"), [(0.95, 60, True), (0.949, 60, False), (0.99, 91, False)])
+def test_threshold_of_fairness(tmp_path: Path, jain: float, queue: float, holds: bool) -> None:
     flows = [{"steady_goodput_mbit": 2.4}] * 20
-    assert real("rn-share-20", tmp_path, flows=flows, jain_steady=jain, queue={"steady_mean_pkts": 60}) is holds
+    assert real("rn-share-20", tmp_path, flows=flows, jain_steady=jain, queue={"steady_mean_pkts": queue}) is holds
 
 
 @pytest.mark.parametrize(("goodput", "queue", "holds"), [(16.5, 3.0, True), (15.8, 3.0, False), (16.5, 4.6, False)])
