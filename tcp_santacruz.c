@@ -171,6 +171,7 @@ enum santacruz_phase {
  * @phase: enum santacruz_phase
  * @grew: consecutive intervals in which the queue grew, 0..2
  * @run: intervals in this mode or phase before the current one, saturating
+ * @reorders: the stack has seen reordering, and the base begun anew
  * @marked: the current ACK carries ECN-Echo
  * @probing: probe_ts and probe_us are valid
  * @random: the last loss was
@@ -188,14 +189,15 @@ struct santacruz {
 	    source:2,
 	    phase:2,
 	    grew:2,
-	    run:5,
+	    run:4,
+	    reorders:1,
 	    marked:1,
 	    probing:1,
 	    random:1,
 	    lost:16;
 };
 
-#define SANTACRUZ_RUN_MAX	31
+#define SANTACRUZ_RUN_MAX	15
 
 /* Packets in Q8 from a parameter in thousandths: 10^6 * 2^8 < 2^32 */
 static s32 santacruz_milli_to_rd(unsigned int milli)
@@ -747,6 +749,23 @@ static void santacruz_fill_recovery(struct sock *sk)
 				    tp->prr_out + window - flight : 0;
 }
 
+/*
+ * On a path that reorders, packets that overtake others do not make the base, nor
+ * has it been theirs since before the stack knew.
+ */
+static bool santacruz_overtook(struct sock *sk, const struct ack_sample *sample,
+			       u32 offset_us)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+
+	if (!sc->reorders) {
+		sc->reorders = 1;
+		hetcc_rd_reset(&sc->rd);
+	}
+	return !sample->pkts_acked && (!sc->rd.primed ||
+				       (s32)(offset_us - sc->rd.base_us) < 0);
+}
+
 static void santacruz_pkts_acked(struct sock *sk,
 				 const struct ack_sample *sample)
 {
@@ -760,6 +779,8 @@ static void santacruz_pkts_acked(struct sock *sk,
 	if (sc->random)
 		santacruz_fill_recovery(sk);
 	if (!santacruz_times(sk, sample->rtt_us, &s_us, &r_us))
+		return;
+	if (tp->reord_seen && santacruz_overtook(sk, sample, r_us - s_us))
 		return;
 	santacruz_sample(sk, s_us, r_us);
 	if (sc->phase == SANTACRUZ_STARTUP && tcp_in_slow_start(tp)) {
