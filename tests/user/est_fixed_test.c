@@ -36,6 +36,53 @@ static void test_minmax_semantics(void)
 		    "clamp_t, s64");
 }
 
+static void test_types(void)
+{
+	EXPECT_EQ(U16_MAX, 65535, "U16_MAX");
+	EXPECT_EQ_S((s16)U16_MAX, -1, "s16 is signed");
+	EXPECT_EQ(sizeof(s16), 2, "s16 has 16 bits");
+}
+
+static void test_fls_semantics(void)
+{
+	int i;
+
+	EXPECT_EQ_S(fls(0), 0, "fls(0)");
+	for (i = 0; i < 32; i++) {
+		EXPECT_EQ_S(fls(1U << i), i + 1, "fls(2^%d)", i);
+		EXPECT_EQ_S(fls(2 * (1U << i) - 1), i + 1, "all ones to %d", i);
+	}
+}
+
+static void expect_root(unsigned long x)
+{
+	u64 root = int_sqrt(x);
+
+	EXPECT_TRUE(root <= U32_MAX && root * root <= x &&
+		    (root == U32_MAX || x - root * root <= 2 * root),
+		    "%llu is the root of %lu", root, x);
+}
+
+/* root^2 <= x < (root + 1)^2, of every width that unsigned long has */
+static void test_int_sqrt_semantics(void)
+{
+	const unsigned long most = ~0UL;
+	unsigned long x;
+	int i;
+
+	for (x = 0; x < 70000; x++)
+		expect_root(x);
+	for (x = 0; x <= 65535; x++) {
+		EXPECT_EQ(int_sqrt(x * x), x, "root of %lu^2", x);
+		expect_root(x * x - !!x);
+	}
+	for (i = 0; i < RANDOM_ROUNDS; i++)
+		expect_root((unsigned long)prng_log(1, most));
+	EXPECT_EQ(int_sqrt(most), sizeof(most) == 8 ? U32_MAX : U16_MAX,
+		  "root of ULONG_MAX");
+	expect_root(most >> 1);
+}
+
 static void test_sat_u32(void)
 {
 	EXPECT_EQ(hetcc_sat_u32(0), 0, "0");
@@ -150,6 +197,10 @@ static const struct tap_case cases[] = {
 	  test_division_semantics },
 	{ "shim: min, max and clamp mean what they mean in the kernel",
 	  test_minmax_semantics },
+	{ "shim: types of 16 bits", test_types },
+	{ "shim: fls means what it means in the kernel", test_fls_semantics },
+	{ "shim: int_sqrt means what it means in the kernel",
+	  test_int_sqrt_semantics },
 	{ "sat_u32 saturates at 2^32 - 1", test_sat_u32 },
 	{ "mul_div edges: zero divisor, saturation, rounding down",
 	  test_mul_div_edges },

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the estimator headers take from the kernel, for user space: the types
- * and the exact meaning of linux/types.h, limits.h, minmax.h and math64.h.
+ * and the exact meaning of linux/types.h, limits.h, minmax.h, math.h, math64.h
+ * and bitops.h.
  */
 #ifndef HETCC_USER_COMPAT_H
 #define HETCC_USER_COMPAT_H
@@ -12,9 +13,11 @@ typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
+typedef signed short s16;
 typedef signed int s32;
 typedef signed long long s64;
 
+#define U16_MAX		((u16)~0U)
 #define U32_MAX		((u32)~0U)
 #define S32_MAX		((s32)(U32_MAX >> 1))
 #define U64_MAX		((u64)~0ULL)
@@ -62,6 +65,26 @@ static inline s64 div_s64(s64 dividend, s32 divisor)
 static inline u64 div64_u64(u64 dividend, u64 divisor)
 {
 	return dividend / divisor;
+}
+
+/* Number of the highest bit set, from 1; 0 of 0 */
+static inline int fls(unsigned int x)
+{
+	return x ? (int)sizeof(x) * 8 - __builtin_clz(x) : 0;
+}
+
+/* Rounded down */
+static inline unsigned long int_sqrt(unsigned long x)
+{
+	unsigned long root = 0, bit = 1UL << (sizeof(x) * 8 - 2);
+
+	for (; bit; bit >>= 2) {
+		bool fits = x >= root + bit;
+
+		x -= fits ? root + bit : 0;
+		root = (root >> 1) + (fits ? bit : 0);
+	}
+	return root;
 }
 
 #endif /* HETCC_USER_COMPAT_H */
