@@ -240,13 +240,18 @@ static inline void hetcc_rd_note_jump(struct hetcc_rd *e, u32 off_us)
 		e->jump = max_t(u32, e->jump, fls(rise_us));
 }
 
-/* In a start-up: all blocks so far exceed a lower base by more */
+/*
+ * In a start-up: all blocks so far exceed a lower base by more. Sum and growth:
+ * twice 63 * 2^24 us < 2^31.
+ */
 static inline void hetcc_rd_rebase(struct hetcc_rd *e, u32 off_us)
 {
+	u32 fall_us = min_t(u32, e->base_us - off_us, HETCC_RD_EXCESS_MAX_US);
+	s32 blocks = e->blocks;
+
 	if (!e->sum_rule && e->fresh)
-		e->sum_us += (s32)e->blocks *
-			     min_t(s32, (s32)(e->base_us - off_us),
-				   HETCC_RD_EXCESS_MAX_US);
+		e->sum_us = min(e->sum_us + blocks * (s32)fall_us,
+				blocks * HETCC_RD_EXCESS_MAX_US);
 	e->base_us = off_us;
 }
 
@@ -262,10 +267,12 @@ static inline void hetcc_rd_block_close(struct hetcc_rd *e)
 	e->blocks++;
 }
 
+/* Of the latest sample; 0 if its time is before the interval's */
 static inline u16 hetcc_rd_at(const struct hetcc_rd *e)
 {
-	return (u16)min_t(u32, (e->r_us - e->iv.r_us) >> HETCC_RD_AT_SHIFT,
-			  U16_MAX);
+	s32 at_us = max_t(s32, (s32)(e->r_us - e->iv.r_us), 0);
+
+	return (u16)min_t(u32, (u32)at_us >> HETCC_RD_AT_SHIFT, U16_MAX);
 }
 
 static inline void hetcc_rd_block_add(struct hetcc_rd *e, u32 off_us)
@@ -452,8 +459,8 @@ static inline struct hetcc_rd_queue hetcc_rd_buckets(const struct hetcc_rd *e,
 	if (!st->full || st->acks < HETCC_RD_BUCKET_ACKS)
 		return q;
 	q.pkts_ns = hetcc_rd_pkts(&st->bucket[1], e->r_us, delivered);
-	recent_us = (s32)(st->min_us[0] - e->base_us) - slack_us;
-	before_us = (s32)(st->min_us[1] - e->base_us) - slack_us;
+	recent_us = max_t(s32, (s32)(st->min_us[0] - e->base_us), 0) - slack_us;
+	before_us = max_t(s32, (s32)(st->min_us[1] - e->base_us), 0) - slack_us;
 	q.recent = hetcc_rd_to_pkts(max_t(s32, recent_us, 0), q.pkts_ns);
 	q.standing = min_t(s32, q.recent,
 			   hetcc_rd_to_pkts(max_t(s32, before_us, 0),
