@@ -12,10 +12,8 @@
 #define HETCC_LAW_RAISE_SHIFT	4
 /* And by this part once the queue shows */
 #define HETCC_LAW_FINE_SHIFT	7
-/* Part of an excess that one round takes out */
-#define HETCC_LAW_LOWER_SHIFT	0
 /* Fewer that come at once are a burst */
-#define HETCC_LAW_JUMP_PKTS	8
+#define HETCC_LAW_JUMP_PKTS	4
 
 /**
  * hetcc_law_op() - operating point of a large window
@@ -31,7 +29,7 @@
  */
 static inline s32 hetcc_law_op(u32 window, s32 n_op)
 {
-	/* sqrt(2^24 * 2^8) = 2^16, times 2^4 / 4 */
+	/* sqrt(2^23 * 2^8) < 2^16, times 2^4 / 4 */
 	u32 root = int_sqrt(min_t(u32, window, (u32)1 << 23) << 8);
 
 	return max_t(s32, n_op, (s32)(root * (HETCC_RD_ONE / 16 / 4)));
@@ -74,14 +72,14 @@ static inline u32 hetcc_law_raise(u32 window, s32 n, s32 op, u32 run)
  * @window: packets
  * @excess: queue beyond the operating point, Q8 packets, positive
  *
- * The queue shrinks by what the window shrinks by: half the excess in a round, so
- * that one that comes from elsewhere and goes again is not answered in full.
+ * The queue shrinks by what the window shrinks by: all of it in a round, half the
+ * window at most.
  *
  * Return: packets, at least 1, or 0 for a window of 1.
  */
 static inline u32 hetcc_law_lower(u32 window, s32 excess)
 {
-	u32 pkts = (u32)excess >> (HETCC_RD_SHIFT + HETCC_LAW_LOWER_SHIFT);
+	u32 pkts = (u32)excess >> HETCC_RD_SHIFT;
 
 	return min_t(u32, max_t(u32, pkts, 1), window / 2);
 }
@@ -139,7 +137,7 @@ static inline u32 hetcc_law_lift(u32 left_us, s32 op, u32 pkts_ns, u32 lifted)
  * @sent: window under which the packets just measured were sent
  * @first_us: delay that the first step answered
  * @now_us: delay that is left
- * @jump_us: no rise from one packet to the next of late reached this
+ * @jump_us: some rise from one packet to the next of late was at least this
  * @pkts_ns: pktS
  * @tick_us: resolution of the delays
  */
@@ -157,10 +155,11 @@ struct hetcc_law_deaf {
  * hetcc_law_path_changed() - is the delay a longer path instead of a queue?
  * @d: what the last rounds have shown
  *
- * Packets taken out of a queue shorten it by pktS each. A delay that came from
- * one packet to the next and that goes back by less than a quarter of what was
- * taken out is the path's. One that came by and by may be other flows' queue, and
- * is not to be taken for the path: each of them would in turn.
+ * Packets taken out of a queue shorten it by pktS each, until none is left. A
+ * delay that came from one packet to the next, that stands, and that goes back by
+ * less than a quarter of what was taken out is the path's. One that came by and
+ * by, or grows, may be other flows' queue, and is not to be taken for the path:
+ * each of them would in turn.
  *
  * Return: true if so.
  */
@@ -172,9 +171,12 @@ static inline bool hetcc_law_path_changed(const struct hetcc_law_deaf *d)
 
 	if (d->first_us < 4 * d->tick_us || due_us < d->first_us / 2)
 		return false;
-	if (d->jump_us < d->first_us / 2 ||
-	    d->jump_us / HETCC_LAW_JUMP_PKTS < d->pkts_ns / 1000)
+	if (d->jump_us < d->first_us / 8 * 3 ||
+	    d->jump_us / HETCC_LAW_JUMP_PKTS < d->pkts_ns / 1000 ||
+	    d->now_us > d->first_us + d->first_us / 8)
 		return false;
+	/* A window below the pipe takes out more than was queued */
+	due_us = min_t(u64, due_us, d->first_us);
 	return d->now_us + due_us / 4 > d->first_us;
 }
 
