@@ -111,6 +111,10 @@
 /* Losing more than 1/8 of the window, and than four packets, is not noise */
 #define SANTACRUZ_HEAVY_SHIFT	3
 #define SANTACRUZ_HEAVY_PKTS	4U
+/* Nor is a window raised that lost more than 1/16, and than one packet */
+#define SANTACRUZ_LOSSY_SHIFT	4
+/* An application was silent for so long: clocks and path may be others */
+#define SANTACRUZ_IDLE_S	10
 
 HETCC_PARAM_MILLI(n_op, 3000, 500, 1000000,
 		  "packets to keep in the bottleneck queue (0.5..1000, default 3)");
@@ -173,9 +177,9 @@ enum santacruz_phase {
  * @run: intervals in this mode or phase before the current one, saturating
  * @reorders: the stack has seen reordering, and the base begun anew
  * @marked: the current ACK carries ECN-Echo
- * @probing: probe_ts and probe_us are valid
+ * @probing: probe_ts and probe_us are valid; 2: the last probe found no clock
  * @random: the last loss was
- * @lost: tp->lost when the interval began, lower 16 bits
+ * @lost: tp->lost when the interval began, lower 15 bits
  */
 struct santacruz {
 	struct hetcc_rd rd;
@@ -192,12 +196,13 @@ struct santacruz {
 	    run:4,
 	    reorders:1,
 	    marked:1,
-	    probing:1,
+	    probing:2,
 	    random:1,
-	    lost:16;
+	    lost:15;
 };
 
 #define SANTACRUZ_RUN_MAX	15
+#define SANTACRUZ_LOST_MASK	0x7fff
 
 /* Packets in Q8 from a parameter in thousandths: 10^6 * 2^8 < 2^32 */
 static s32 santacruz_milli_to_rd(unsigned int milli)
@@ -282,9 +287,12 @@ static void santacruz_init(struct sock *sk)
 	sc->source = santacruz_best_source(tp);
 	sc->rd.tick_us = santacruz_best_tick_us(tp, sc->source);
 	santacruz_begin_interval(sk);
-	if (hetcc_is_fresh(tp)) {
+	/* The stack starts with one segment after lost SYNs */
+	if (hetcc_is_fresh(tp) && tp->total_retrans <= 1) {
 		iw = iw ? iw : tcp_snd_cwnd(tp);
-		tcp_snd_cwnd_set(tp, max(iw, SANTACRUZ_MIN_CWND));
+		tcp_snd_cwnd_set(tp, clamp(iw, SANTACRUZ_MIN_CWND,
+					   max(tp->snd_cwnd_clamp,
+					       SANTACRUZ_MIN_CWND)));
 	}
 	sc->cwnd_end[0] = tcp_snd_cwnd(tp);
 	sc->cwnd_end[1] = tcp_snd_cwnd(tp);
@@ -298,6 +306,8 @@ static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
 		return;
 	sc->source = source;
 	sc->rd.tick_us = tick_us;
+	if (sc->phase == SANTACRUZ_DRAIN)
+		sc->run = 0;
 	hetcc_rd_reset(&sc->rd);
 }
 
@@ -305,7 +315,7 @@ static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
 static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
 {
 	u32 elapsed_us = now_us - sc->probe_us;
-	u32 tick_us;
+	u32 tick_us = 0;
 
 	if (sc->probing && (elapsed_us < HETCC_TICK_PROBE_US ||
 			    before(tsval, sc->probe_ts)))
@@ -314,10 +324,10 @@ static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
 		tick_us = hetcc_tick_us(tsval - sc->probe_ts, elapsed_us);
 		if (tick_us)
 			santacruz_use_clock(sc, SANTACRUZ_TSTAMP, tick_us);
-		else
+		else if (sc->probing == 2)
 			santacruz_use_clock(sc, SANTACRUZ_RTT, 1);
 	}
-	sc->probing = 1;
+	sc->probing = sc->probing && !tick_us ? 2 : 1;
 	sc->probe_ts = tsval;
 	sc->probe_us = now_us;
 }
@@ -437,13 +447,18 @@ static bool santacruz_rerouted(struct sock *sk)
 	return READ_ONCE(reroute) && hetcc_law_path_changed(&d);
 }
 
-/* excess: what will be left of the queue to take out, Q8 packets */
+/*
+ * excess: what will be left of the queue to take out, Q8 packets. Two packets that
+ * meet the same delay over and over do not make it.
+ */
 static void santacruz_lower(struct sock *sk, s32 excess)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 window = santacruz_window(sk);
 
-	if (santacruz_rerouted(sk)) {
+	if (santacruz_rerouted(sk) ||
+	    (READ_ONCE(reroute) && sc->run == SANTACRUZ_RUN_MAX &&
+	     window <= SANTACRUZ_MIN_CWND + 1)) {
 		sc->rd.base_us += hetcc_rd_delay_us(&sc->rd);
 		sc->rd.n = 0;
 		sc->mode = SANTACRUZ_HOLD;
@@ -456,15 +471,25 @@ static void santacruz_lower(struct sock *sk, s32 excess)
 	}
 }
 
+static u32 santacruz_lost(const struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+
+	return (tcp_sk(sk)->lost - sc->lost) & SANTACRUZ_LOST_MASK;
+}
+
+/* Not while slow start does, nor into a queue that may be full at any length */
 static void santacruz_raise(struct sock *sk, s32 op)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	u32 window = santacruz_window(sk);
 
-	if (tcp_is_cwnd_limited(sk))
-		santacruz_set_window(sk, window +
-				     hetcc_law_raise(window, sc->rd.n, op,
-						     sc->run));
+	if (!tcp_is_cwnd_limited(sk) ||
+	    santacruz_lost(sk) > max(window >> SANTACRUZ_LOSSY_SHIFT, 1U) ||
+	    (!tcp_in_cwnd_reduction(sk) && tcp_in_slow_start(tcp_sk(sk))))
+		return;
+	santacruz_set_window(sk, window + hetcc_law_raise(window, sc->rd.n, op,
+							  sc->run));
 }
 
 /*
@@ -483,7 +508,8 @@ static u8 santacruz_choose(const struct sock *sk, s32 op, s32 predicted)
 		tolerance += HETCC_RD_ONE / 2;
 	if (predicted > op + tolerance)
 		return SANTACRUZ_LOWER;
-	return predicted < op - tolerance ? SANTACRUZ_RAISE : SANTACRUZ_HOLD;
+	return predicted < max(op - tolerance, 1) ? SANTACRUZ_RAISE :
+						     SANTACRUZ_HOLD;
 }
 
 static void santacruz_steer(struct sock *sk)
@@ -528,30 +554,30 @@ static void santacruz_begin_drain(struct sock *sk)
 	santacruz_set_window(sk, window - hetcc_law_drain(window, sc->rd.n));
 }
 
+/* What else has changed the window meanwhile has the last word */
 static void santacruz_end_drain(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 left_us = max_t(s32, (s32)(sc->first_us - sc->rd.base_us), 0);
-	u32 lift = 0;
+	u32 left_us, lift = 0;
 
+	sc->rd.base_us += hetcc_skew_epoch(&sc->rd.skew, sc->first_us);
+	left_us = max_t(s32, (s32)(sc->first_us - sc->rd.base_us), 0);
 	if (READ_ONCE(reroute))
 		lift = hetcc_law_lift(left_us, santacruz_op(sc->before),
 				      sc->rd.pkts_ns, sc->rd.skew.lifted);
-	sc->rd.base_us += hetcc_skew_epoch(&sc->rd.skew, sc->first_us) +
-			  (lift << HETCC_LAW_LIFT_SHIFT);
+	sc->rd.base_us += lift << HETCC_LAW_LIFT_SHIFT;
 	sc->rd.skew.lifted += lift;
 	sc->rd.skew.drained = 1;
 	sc->rd.n = 0;
 	sc->phase = SANTACRUZ_REFILL;
-	santacruz_set_window(sk, sc->before);
+	if (santacruz_window(sk) == sc->cwnd_end[0])
+		santacruz_set_window(sk, sc->before);
 }
 
 /* First the packets from before the drain arrive, then those of the drain */
-static void santacruz_drain(struct sock *sk, u32 since_us)
+static void santacruz_drain(struct sock *sk, u32 offset_us, u32 since_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-
-	u32 offset_us = sc->rd.base_us + hetcc_rd_delay_us(&sc->rd);
 
 	if (sc->run == 1)
 		sc->first_us = offset_us;
@@ -563,15 +589,15 @@ static void santacruz_drain(struct sock *sk, u32 since_us)
 		sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
-/*
- * At the time of all drains, if most of a period has passed since start-up, or
- * since the last one; on a shorter path, as soon as the queue stands.
- */
 static bool santacruz_near(s32 n, s32 op)
 {
 	return n >= op / 2 && n < 2 * op;
 }
 
+/*
+ * At the time of all drains, if most of a period has passed since start-up, or
+ * since the last one; on a shorter path, as soon as the queue stands.
+ */
 static bool santacruz_drain_due(const struct sock *sk, s32 previous,
 				u32 since_us, u32 passed_us)
 {
@@ -589,8 +615,12 @@ static bool santacruz_drain_due(const struct sock *sk, s32 previous,
 	       skew->now_us - skew->begin_us >= period_us - period_us / 8;
 }
 
-/* True if a drain keeps the window to itself */
-static bool santacruz_draining(struct sock *sk, s32 previous, u32 passed_us)
+/*
+ * True if a drain keeps the window to itself. offset_us is the interval's level,
+ * previous the queue of the one before, passed_us the time since then.
+ */
+static bool santacruz_draining(struct sock *sk, u32 offset_us, s32 previous,
+			       u32 passed_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 since_us;
@@ -598,7 +628,7 @@ static bool santacruz_draining(struct sock *sk, s32 previous, u32 passed_us)
 	if (!santacruz_drain_clock(sk, &since_us))
 		since_us = SANTACRUZ_DRAIN_US;
 	if (sc->phase == SANTACRUZ_DRAIN) {
-		santacruz_drain(sk, since_us);
+		santacruz_drain(sk, offset_us, since_us);
 		return true;
 	}
 	if (sc->phase == SANTACRUZ_REFILL) {
@@ -614,11 +644,10 @@ static bool santacruz_draining(struct sock *sk, s32 previous, u32 passed_us)
 
 static bool santacruz_heavy_loss(const struct sock *sk)
 {
-	const struct santacruz *sc = inet_csk_ca(sk);
-	u32 lost = (u16)(tcp_sk(sk)->lost - sc->lost);
+	u32 window = santacruz_window(sk);
 
-	return lost > max(santacruz_window(sk) >> SANTACRUZ_HEAVY_SHIFT,
-			  SANTACRUZ_HEAVY_PKTS);
+	return santacruz_lost(sk) > max(window >> SANTACRUZ_HEAVY_SHIFT,
+					min(window >> 1, SANTACRUZ_HEAVY_PKTS));
 }
 
 static void santacruz_end_interval(struct sock *sk)
@@ -626,6 +655,7 @@ static void santacruz_end_interval(struct sock *sk)
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp, passed_us = 0;
 	s32 previous = sc->rd.n, d_us;
+	u32 offset_us;
 
 	if (sc->phase != SANTACRUZ_STARTUP) {
 		passed_us = now_us - sc->rd.skew.now_us;
@@ -635,10 +665,11 @@ static void santacruz_end_interval(struct sock *sk)
 		return;
 	santacruz_count_growth(sk, previous);
 	d_us = hetcc_rd_delay_us(&sc->rd);
+	offset_us = sc->rd.base_us + d_us;
 	if (sc->phase != SANTACRUZ_STARTUP)
 		sc->rd.skew.fell |= hetcc_rd_settle(&sc->rd,
 						    santacruz_op_us(sk));
-	if (!santacruz_draining(sk, previous, passed_us))
+	if (!santacruz_draining(sk, offset_us, previous, passed_us))
 		santacruz_steer(sk);
 	if (sc->phase != SANTACRUZ_STARTUP)
 		sc->rd.skew.leapt = sc->cwnd_end[0] > sc->cwnd_end[1] + 1;
@@ -702,7 +733,7 @@ static void santacruz_check_startup(struct sock *sk)
 		santacruz_end_startup(sk, target);
 	else if (q.standing > limit)
 		santacruz_end_startup(sk, tcp_snd_cwnd(tp));
-	else
+	else if (inet_csk(sk)->icsk_ca_state != TCP_CA_Loss)
 		WRITE_ONCE(tp->snd_ssthresh, target);
 }
 
@@ -732,6 +763,34 @@ static void santacruz_sample(struct sock *sk, u32 s_us, u32 r_us)
 				 sc->rd.base_us, rev_us);
 	else
 		hetcc_skew_reverse(&sc->rd.skew, rev_us);
+}
+
+/* Congestion ends a drain or a run of steps: their windows must not come back */
+static void santacruz_answer(struct santacruz *sc)
+{
+	if (sc->phase != SANTACRUZ_STARTUP)
+		sc->phase = SANTACRUZ_STEADY;
+	sc->mode = SANTACRUZ_HOLD;
+	sc->run = 0;
+	sc->random = 0;
+}
+
+/*
+ * The stack asks once per recovery what a loss means. When it turns out to be
+ * congestion after all, halve then. PRR counts from here on.
+ */
+static void santacruz_think_again(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!sc->random || inet_csk(sk)->icsk_ca_state != TCP_CA_Recovery)
+		return;
+	trace_loss(sk, sc->rd.n, sc->grew, true);
+	WRITE_ONCE(tp->snd_ssthresh, max(tp->snd_ssthresh >> 1,
+					 SANTACRUZ_MIN_CWND));
+	tp->prr_delivered = tp->prr_out;
+	santacruz_answer(sc);
 }
 
 /*
@@ -776,14 +835,17 @@ static void santacruz_pkts_acked(struct sock *sk,
 	/* init comes after the SYN's ACK, and what it knows of timestamps */
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
 		return;
-	if (sc->random)
+	if (sc->random && santacruz_heavy_loss(sk))
+		santacruz_think_again(sk);
+	else if (sc->random)
 		santacruz_fill_recovery(sk);
 	if (!santacruz_times(sk, sample->rtt_us, &s_us, &r_us))
 		return;
 	if (tp->reord_seen && santacruz_overtook(sk, sample, r_us - s_us))
 		return;
 	santacruz_sample(sk, s_us, r_us);
-	if (sc->phase == SANTACRUZ_STARTUP && tcp_in_slow_start(tp)) {
+	if (sc->phase == SANTACRUZ_STARTUP && tcp_in_slow_start(tp) &&
+	    !tcp_in_cwnd_reduction(sk)) {
 		if (READ_ONCE(startup))
 			santacruz_check_startup(sk);
 		else
@@ -800,6 +862,8 @@ static void santacruz_in_ack_event(struct sock *sk, u32 flags)
 	struct santacruz *sc = inet_csk_ca(sk);
 
 	sc->marked = !!(flags & CA_ACK_ECE);
+	if (sc->marked)
+		santacruz_think_again(sk);
 }
 
 static void santacruz_step(struct sock *sk)
@@ -829,19 +893,47 @@ static void santacruz_step_per_window(struct sock *sk, u32 acked)
 }
 
 /*
- * The stack asks for no steps during recovery. With a random loss in every
- * window that would be always: make up for it when a recovery ends.
+ * Nothing of ours is under way, so nothing queued: begin anew with whatever
+ * clocks and path have become.
  */
-static void santacruz_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+static void santacruz_wake_up(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+
+	hetcc_rd_reset(&sc->rd);
+	sc->probing = 0;
+	if (sc->phase != SANTACRUZ_STARTUP)
+		sc->phase = SANTACRUZ_STEADY;
+	sc->run = 0;
+}
+
+/*
+ * The paper's steps: the stack asks for none during recovery. With a random loss
+ * in every window that would be always: make up for it when one ends.
+ */
+static void santacruz_step_at_last(struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (event != CA_EVENT_COMPLETE_CWR || READ_ONCE(scale) ||
-	    sc->phase == SANTACRUZ_STARTUP)
+	if (READ_ONCE(scale) || sc->phase == SANTACRUZ_STARTUP)
 		return;
 	santacruz_step(sk);
 	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, tcp_snd_cwnd(tp)));
+}
+
+static void santacruz_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 idle = tcp_jiffies32 - tcp_sk(sk)->lsndtime;
+
+	if (event == CA_EVENT_COMPLETE_CWR)
+		santacruz_step_at_last(sk);
+	else if (event == CA_EVENT_CWND_RESTART &&
+		 sc->phase == SANTACRUZ_DRAIN)
+		sc->phase = SANTACRUZ_STEADY;
+	else if (event == CA_EVENT_TX_START && idle > SANTACRUZ_IDLE_S * HZ)
+		santacruz_wake_up(sk);
 }
 
 static void santacruz_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -849,6 +941,10 @@ static void santacruz_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	/* An undone reduction may bring an infinite ssthresh back */
+	if (sc->phase != SANTACRUZ_STARTUP && sc->mode == SANTACRUZ_LOWER)
+		WRITE_ONCE(tp->snd_ssthresh,
+			   min(tp->snd_ssthresh, tcp_snd_cwnd(tp)));
 	if (!tcp_in_slow_start(tp)) {
 		if (sc->phase == SANTACRUZ_STARTUP)
 			santacruz_leave_startup(sk, tcp_snd_cwnd(tp));
@@ -877,7 +973,6 @@ static bool santacruz_congested(const struct sock *sk)
 	       hetcc_rd_block(&sc->rd) > 4 * op;
 }
 
-/* Congestion ends a drain: its window must not come back */
 static u32 santacruz_ssthresh(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
@@ -888,8 +983,7 @@ static u32 santacruz_ssthresh(struct sock *sk)
 	trace_loss(sk, sc->rd.n, sc->grew, congested);
 	if (congested) {
 		cwnd >>= 1;
-		if (sc->phase != SANTACRUZ_STARTUP)
-			sc->phase = SANTACRUZ_STEADY;
+		santacruz_answer(sc);
 	}
 	return max(cwnd, SANTACRUZ_MIN_CWND);
 }
@@ -899,6 +993,7 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 	struct santacruz *sc = inet_csk_ca(sk);
 
 	if (new_state == TCP_CA_Loss) {
+		santacruz_think_again(sk);
 		sc->phase = SANTACRUZ_STARTUP;
 		sc->rd.steady = 0;
 		sc->grew = 0;

@@ -370,7 +370,9 @@ static inline void hetcc_rd_cut_blocks(struct hetcc_rd *e)
 	u32 blocks = (at << HETCC_RD_AT_SHIFT) / HETCC_RD_BLOCK_US;
 
 	at /= clamp(blocks, 1U, HETCC_RD_BLOCKS_MAX);
-	e->block_len = (u16)min_t(u32, at + at / 16 + 1, U16_MAX);
+	at = max_t(u32, at + at / 16 + 1,
+		   HETCC_RD_BLOCK_US >> HETCC_RD_AT_SHIFT);
+	e->block_len = (u16)min_t(u32, at, U16_MAX);
 }
 
 /**
