@@ -58,7 +58,11 @@ struct hetcc_rd_start {
 	u8 full;
 };
 
-/* Blocks of an interval: at least 5 ms each, fewer than 64 */
+/*
+ * Blocks of an interval: at least 5 ms each, fewer than 64. They are cut by the
+ * length of the interval before: one shorter than 5 ms gives shorter blocks, and
+ * in the first every sample is a block.
+ */
 #define HETCC_RD_BLOCK_US	5000U
 #define HETCC_RD_BLOCKS_MAX	32U
 #define HETCC_RD_BLOCKS_FULL	63U
@@ -73,14 +77,14 @@ struct hetcc_rd_start {
  * @last_us: latest offset
  * @min_us: smallest offset of the block under way
  * @mark_us: last offset of the previous interval, for the sum rule
- * @sum_us: else: what the minima of the interval's blocks exceed the base by
+ * @sum_us: without the sum rule, what the minima of the interval's blocks exceed
+ *	the base by; +-2^24 us a block
  * @r_us: receiver's time of the latest sample
  * @pkts_ns: pktS of equation 3, nanoseconds; 0 while unknown
  * @n: queue at the end of the last interval, Q8 packets
  * @iv: span of the interval
  * @start: during start-up
  * @skew: from then on
- * @tick_us: resolution of the receiver's clock, 1..100000
  * @block_at: begin of the block under way since that of the interval, 64 us
  * @block_len: length of blocks, 64 us
  * @tick_us: resolution of the receiver's clock, 1..100000
@@ -132,7 +136,7 @@ static inline void hetcc_rd_restart(struct hetcc_rd *e, bool keep_jump)
 
 /**
  * hetcc_rd_init() - before the first sample
- * @e: estimator, all zero
+ * @e: estimator, all zero but for tick_us, which is the caller's to set
  * @sum_rule: n by equation 2 to the letter
  */
 static inline void hetcc_rd_init(struct hetcc_rd *e, bool sum_rule)
@@ -151,8 +155,8 @@ static inline void hetcc_rd_restart_buckets(struct hetcc_rd *e)
 }
 
 /**
- * hetcc_rd_reset() - forget everything, for a changed clock
- * @e: estimator
+ * hetcc_rd_reset() - forget everything measured, for a changed clock
+ * @e: estimator; tick, sum rule, phase and length of blocks are kept
  */
 static inline void hetcc_rd_reset(struct hetcc_rd *e)
 {
@@ -329,8 +333,8 @@ static inline void hetcc_rd_sample(struct hetcc_rd *e, u32 s_us, u32 r_us,
  * hetcc_rd_delay_us() - the level of the interval just evaluated
  * @e: estimator
  *
- * Return: mean of the blocks' least delays above the base, microseconds, below 0
- * where the base has to follow; 0 with the sum rule.
+ * Return: mean of the blocks' least delays above the base, microseconds within
+ * +-2^24, below 0 where the base has to follow; 0 with the sum rule.
  */
 static inline s32 hetcc_rd_delay_us(const struct hetcc_rd *e)
 {

@@ -117,7 +117,7 @@ static inline s32 hetcc_skew_agree(s32 fwd_us, s32 rev_us)
 
 /**
  * hetcc_skew_epoch() - compare and correct at the end of an epoch
- * @k: skew, advanced to the present
+ * @k: skew, advanced to the present; of this epoch's reverse offsets, at least one
  * @fwd_us: least forward offset of the path just emptied
  *
  * A residual over 1000 ppm of the epoch is no clock's. 2^31 us * 10^9 < 2^61.
