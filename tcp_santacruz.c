@@ -51,10 +51,10 @@
  *    slow start goes on to the bandwidth-delay product plus N_op and ends
  *    there, or at once if the queue stands over eight ACKs. Segments are paced.
  *  - Steps (scale=0 restores them): one packet per round does not fill a big pipe
- *    (21 % of 1 Gbit/s at 50 ms over 20 s, 100 % with it). While nothing is queued, steps double up to 1/16 of the
- *    window; a queue too long is taken out in one round; N_op grows as
- *    sqrt(window) / 4 above 144 packets (law_santacruz.h). They are made when an
- *    interval ends, in recoveries as well.
+ *    (21 % of 1 Gbit/s at 50 ms over 20 s, 100 % with it). While nothing is
+ *    queued, steps double up to 1/16 of the window; a queue too long is taken out
+ *    in one round; N_op grows as sqrt(window) / 4 above 144 packets
+ *    (law_santacruz.h). They are made when an interval ends, in recoveries too.
  *  - The window's own steps of the last round are added to the measured queue
  *    (predict=0 restores the paper): they show one round trip later, and
  *    without them the queue swings by two packets around N_op instead of half.
@@ -234,12 +234,13 @@ static void santacruz_begin_interval(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool keep_jump = sc->mode == SANTACRUZ_LOWER ||
+			 sc->phase == SANTACRUZ_DRAIN ||
+			 sc->phase == SANTACRUZ_REFILL;
 
 	sc->end = tp->delivered + max(tcp_packets_in_flight(tp), 1U);
 	sc->lost = tp->lost;
-	hetcc_rd_restart(&sc->rd, sc->mode == SANTACRUZ_LOWER ||
-				  sc->phase == SANTACRUZ_DRAIN ||
-				  sc->phase == SANTACRUZ_REFILL);
+	hetcc_rd_restart(&sc->rd, keep_jump);
 }
 
 /* The window; during a recovery, what it will be after it */
@@ -424,7 +425,7 @@ static void santacruz_set_mode(struct santacruz *sc, u8 mode)
 
 /*
  * A longer path is not a queue. The run of lowering that is to tell began with
- * first_us; a delay that has doubled since begins it anew.
+ * first_us; a delay that has grown since begins it anew.
  */
 static bool santacruz_rerouted(struct sock *sk)
 {
@@ -434,12 +435,12 @@ static bool santacruz_rerouted(struct sock *sk)
 		.sent = sc->cwnd_end[1],
 		.first_us = sc->first_us,
 		.now_us = max(hetcc_rd_delay_us(&sc->rd), 0),
-		.jump_us = 1U << sc->rd.jump,
+		.jump_us = (1U << sc->rd.jump) / 2,
 		.pkts_ns = sc->rd.pkts_ns,
 		.tick_us = sc->rd.tick_us,
 	};
 
-	if (!sc->run || d.now_us / 2 > d.first_us) {
+	if (!sc->run || hetcc_law_delay_grows(&d)) {
 		sc->before = santacruz_window(sk);
 		sc->first_us = d.now_us;
 		return false;

@@ -152,6 +152,15 @@ struct hetcc_law_deaf {
 };
 
 /**
+ * hetcc_law_delay_grows() - by more than an eighth and a tick since the first step
+ * @d: what the last rounds have shown; the run of lowering is to begin anew
+ */
+static inline bool hetcc_law_delay_grows(const struct hetcc_law_deaf *d)
+{
+	return d->now_us > d->first_us + d->first_us / 8 + d->tick_us;
+}
+
+/**
  * hetcc_law_path_changed() - is the delay a longer path instead of a queue?
  * @d: what the last rounds have shown
  *
@@ -173,7 +182,7 @@ static inline bool hetcc_law_path_changed(const struct hetcc_law_deaf *d)
 		return false;
 	if (d->jump_us < d->first_us / 8 * 3 ||
 	    d->jump_us / HETCC_LAW_JUMP_PKTS < d->pkts_ns / 1000 ||
-	    d->now_us > d->first_us + d->first_us / 8)
+	    hetcc_law_delay_grows(d))
 		return false;
 	/* A window below the pipe takes out more than was queued */
 	due_us = min_t(u64, due_us, d->first_us);

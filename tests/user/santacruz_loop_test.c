@@ -127,13 +127,12 @@ static bool rerouted(void)
 		.sent = loop.cwnd_end[1],
 		.first_us = loop.first_us,
 		.now_us = (u32)max(hetcc_rd_delay_us(&loop.rd), 0),
-		.jump_us = 1U << loop.rd.jump,
+		.jump_us = (1U << loop.rd.jump) / 2,
 		.pkts_ns = loop.rd.pkts_ns,
 		.tick_us = loop.tick_us,
-		.run = loop.run,
 	};
 
-	if (!loop.run || d.now_us / 2 > d.first_us) {
+	if (!loop.run || hetcc_law_delay_grows(&d)) {
 		loop.before = loop.window;
 		loop.first_us = d.now_us;
 		return false;
@@ -158,7 +157,7 @@ static void steer(void)
 	s32 point = hetcc_law_op(loop.window, N_OP), n = predicted();
 	enum mode mode = choose(point, n);
 
-	loop.run = loop.mode == mode ? min(loop.run + 1, 31U) : 0;
+	loop.run = loop.mode == mode ? min(loop.run + 1, 15U) : 0;
 	loop.mode = mode;
 	if (mode == RAISE)
 		loop.window += hetcc_law_raise(loop.window, loop.rd.n, point,
