@@ -230,19 +230,6 @@ static u32 santacruz_best_tick_us(const struct tcp_sock *tp, u8 source)
 	       1 : SANTACRUZ_TICK_MS_US;
 }
 
-static void santacruz_begin_interval(struct sock *sk)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	bool keep_jump = sc->mode == SANTACRUZ_LOWER ||
-			 sc->phase == SANTACRUZ_DRAIN ||
-			 sc->phase == SANTACRUZ_REFILL;
-
-	sc->end = tp->delivered + max(tcp_packets_in_flight(tp), 1U);
-	sc->lost = tp->lost;
-	hetcc_rd_restart(&sc->rd, keep_jump);
-}
-
 /* The window; during a recovery, what it will be after it */
 static u32 santacruz_window(const struct sock *sk)
 {
@@ -273,6 +260,20 @@ static void santacruz_set_window(struct sock *sk, u32 window)
 	}
 	tcp_snd_cwnd_set(tp, window);
 	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, window));
+}
+
+static void santacruz_begin_interval(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	/* While there is a delay that it may explain */
+	bool keep_jump = sc->phase == SANTACRUZ_DRAIN ||
+			 sc->phase == SANTACRUZ_REFILL ||
+			 sc->rd.n > 2 * santacruz_op(santacruz_window(sk));
+
+	sc->end = tp->delivered + max(tcp_packets_in_flight(tp), 1U);
+	sc->lost = tp->lost;
+	hetcc_rd_restart(&sc->rd, keep_jump);
 }
 
 static void santacruz_init(struct sock *sk)
