@@ -160,6 +160,9 @@ def _scenario(net: Any, src: str, dst: str, duration_s: float, bottleneck: str) 
         "duration_s": duration_s,
         "ipv6": False,
         "links": {},
+        "route": {},
+        "events": [],
+        "clock": {},
         "flows": [flow | {"start_s": 0.0, "duration_s": duration_s}],
         "measure": {
             "bottleneck": bottleneck,
