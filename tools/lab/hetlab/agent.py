@@ -22,6 +22,13 @@ from hetlab.experiment import run_job, set_seed
 WARM_UP_SEED = 1
 
 
+def tell(path: Path, error: str) -> None:
+    """Leave NAME.error, complete as soon as it is there: the other side looks all the time."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(error)
+    draft.rename(path.with_suffix(".error"))
+
+
 def warm_up() -> None:
     """Make the kernel draw its once-only secrets (hash keys, sequence numbers) from one seed."""
     set_seed(WARM_UP_SEED)
@@ -51,9 +58,9 @@ def main() -> None:
             run_job(json.loads(path.read_text()))
             path.with_suffix(".done").touch()
         except LabError as err:
-            path.with_suffix(".error").write_text(str(err))
+            tell(path, str(err))
         except Exception:  # the next job must run whatever this one did
-            path.with_suffix(".error").write_text(traceback.format_exc())
+            tell(path, traceback.format_exc())
 
 
 if __name__ == "__main__":

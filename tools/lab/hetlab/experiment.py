@@ -145,9 +145,9 @@ def sleep_until(t: float) -> None:
 def begin_at() -> float:
     """CLOCK_MONOTONIC of the next whole second that leaves time to settle.
 
-    In virtual time that second is BEGIN_S past a multiple of BEGIN_EVERY_S on the wall's clock. What a run does must not
-    depend on what ran before: santacruz drains at multiples of 10 s of that clock, and the kernel rounds timers up to
-    multiples of 8, 64 and 512 ms of its own (up to 0.5, 4 and 32 s).
+    In virtual time that second is BEGIN_S past a multiple of BEGIN_EVERY_S on the wall's clock. What a run does must
+    not depend on what ran before: santacruz drains at multiples of 10 s of that clock, and the kernel rounds timers up
+    to multiples of 8, 64 and 512 ms of its own (up to 0.5, 4 and 32 s).
     """
     t0 = math.ceil(time.clock_gettime(time.CLOCK_MONOTONIC)) + SETTLE_S
     if not SEED_FILE.exists():
