@@ -26,7 +26,7 @@ from hetlab.waiting_tc import WaitingTc
 
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 SETTLE_S = 3
-BEGIN_EVERY_S, BEGIN_S = 320, 5
+BEGIN_EVERY_S, BEGIN_S = 10, 5
 NO_METRICS = "/proc/sys/net/ipv4/tcp_no_metrics_save"
 LEARN_PORT, LEARN_BYTES = 5000, 1000
 # Threads that wake at one instant run in an order that depends on their past: keep the
@@ -145,9 +145,8 @@ def sleep_until(t: float) -> None:
 def begin_at() -> float:
     """CLOCK_MONOTONIC of the next whole second that leaves time to settle.
 
-    In virtual time that second is BEGIN_S past a multiple of BEGIN_EVERY_S on the wall's clock. What a run does must
-    not depend on what ran before: santacruz drains at multiples of 10 s of that clock, and the kernel rounds timers up
-    to multiples of 8, 64 and 512 ms of its own (up to 0.5, 4 and 32 s).
+    In virtual time that second is BEGIN_S past a multiple of BEGIN_EVERY_S on the wall's clock: santacruz drains at
+    those multiples, and what it does must not depend on what ran before.
     """
     t0 = math.ceil(time.clock_gettime(time.CLOCK_MONOTONIC)) + SETTLE_S
     if not SEED_FILE.exists():
