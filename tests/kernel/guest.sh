@@ -31,6 +31,8 @@ in_test() {
 	(
 		[ "$poll" = 0 ] || export HETCC_POLL_US=$poll
 		[ -z "$mode" ] || export HETCC_MODE=$mode
+		# /tmp is the host's, and another machine's at the same time
+		export NSTAT_HISTORY=/run/nstat
 		LD_PRELOAD=$tree/preload.so "$@"
 	)
 }
