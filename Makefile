@@ -25,7 +25,7 @@ help:
 	@echo "make kernels         that, one with santacruz_opt.patch, one more under KASAN and UBSAN"
 	@echo "make check-hostile   ten million lying packets against the latter (ten minutes); part"
 	@echo "                     of make check are 600,000"
-	@echo "make claims          the papers' claims, judged on today's kernel: paper, ours, verdict"
+	@echo "make claims          the papers' claims and thresholds of real networks, judged on today's kernel"
 	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
 	@echo "make cost            what the Santa Cruz option costs: bytes, merging, CPU time"
 	@echo "make lint matrix     parts of make check"

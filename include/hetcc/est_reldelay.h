@@ -59,9 +59,9 @@ struct hetcc_rd_start {
 };
 
 /*
- * Blocks of an interval: at least 5 ms each, fewer than 64. They are cut by the
- * length of the interval before: one shorter than 5 ms gives shorter blocks, and
- * in the first every sample is a block.
+ * Blocks of an interval: 5 ms each at least, 64 us less by rounding, and fewer than
+ * 64. They are cut by the length of the interval before; in the first every sample
+ * is a block.
  */
 #define HETCC_RD_BLOCK_US	5000U
 #define HETCC_RD_BLOCKS_MAX	32U
