@@ -40,7 +40,9 @@
 
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
+#include "hetcc/est_busy.h"
 #include "hetcc/est_bwe.h"
+#include "hetcc/est_minrtt.h"
 
 #define WESTWOOD_MIN_CWND	2U
 
@@ -48,8 +50,14 @@ HETCC_PARAM_MILLI(alpha, 800, 0, 999,
 		  "weight of the old bandwidth estimate (0..0.999, paper 0.8)");
 HETCC_PARAM_MILLI(a, 1000, 1000, 16000,
 		  "reduction factor of the window after a loss (1..16; the paper: 1 for few, 2 for many connections)");
+HETCC_PARAM_UINT(estimator, 1, 0, 1,
+		 "bandwidth from 0: every ACK (paper), 1: times in which the bottleneck was busy");
 HETCC_PARAM_MILLI(span, 0, 0, 4000,
-		  "shortest bandwidth sample in minimum round trips (0..4, paper 0: every ACK)");
+		  "estimator 0: shortest sample in minimum round trips (0..4, paper 0: every ACK)");
+HETCC_PARAM_MILLI(train, 62, 0, 1000,
+		  "estimator 1: shortest busy stretch in minimum round trips (0..1, default 0.062)");
+HETCC_PARAM_UINT(reroute, 1, 0, 1,
+		 "RTTmin 1: follows the path, 0: of the whole connection (paper)");
 HETCC_PARAM_UINT(min_rtt_ms, 0, 0, 10000,
 		 "below this minimum round trip halve as Reno does (ms, 0..10000, 0: never)");
 HETCC_PARAM_UINT(gfr_ms, 500, 1, 60000,
@@ -59,20 +67,28 @@ HETCC_PARAM_UINT(jump, 0, 0, 1,
 
 /**
  * struct westwood - state of a connection
- * @bwe: bandwidth estimator
+ * @bwe: the paper's bandwidth estimator
+ * @busy: the other one
+ * @minrtt: minimum round trip
  * @delivered: tp->delivered at the previous ACK
- * @rtt_min_us: smallest round trip of the connection, U32_MAX before the first
+ * @lost: tp->lost at the previous ACK
  * @rtt_us: latest round trip
- * @target: window that the last loss asked for, segments
  * @gfr_stamp_us: time of GFR's last look, lower 32 bits of tcp_mstamp
+ * @paper: @bwe is in use, not @busy
+ * @marked: the current ACK carries ECN-Echo
  */
 struct westwood {
-	struct hetcc_bwe bwe;
+	union {
+		struct hetcc_bwe bwe;
+		struct hetcc_busy busy;
+	};
+	struct hetcc_minrtt minrtt;
 	u32 delivered;
-	u32 rtt_min_us;
+	u32 lost;
 	u32 rtt_us;
-	u32 target;
 	u32 gfr_stamp_us;
+	bool paper;
+	bool marked;
 };
 
 static void westwood_init(struct sock *sk)
@@ -81,28 +97,101 @@ static void westwood_init(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	memset(w, 0, sizeof(*w));
+	hetcc_minrtt_init(&w->minrtt);
+	w->paper = !READ_ONCE(estimator);
 	w->delivered = tp->delivered;
-	w->rtt_min_us = U32_MAX;
+	w->lost = tp->lost;
 	w->gfr_stamp_us = (u32)tp->tcp_mstamp;
+}
+
+/* Bytes per second, 0 while there is no estimate */
+static u64 westwood_bwe(const struct westwood *w)
+{
+	return w->paper ? hetcc_bwe_get(&w->bwe) : hetcc_busy_get(&w->busy);
 }
 
 static u32 westwood_bdp(const struct sock *sk, u32 a_milli)
 {
 	const struct westwood *w = inet_csk_ca(sk);
 
-	return hetcc_bdp_pkts(hetcc_bwe_get(&w->bwe), w->rtt_min_us,
+	return hetcc_bdp_pkts(westwood_bwe(w), w->minrtt.min_us,
 			      tcp_sk(sk)->mss_cache, a_milli);
 }
 
 static bool westwood_has_estimate(const struct westwood *w)
 {
-	return hetcc_bwe_get(&w->bwe) && w->rtt_min_us != U32_MAX;
+	return westwood_bwe(w) && w->minrtt.min_us != HETCC_MINRTT_NONE;
 }
 
 /* The paper's own remedy for short paths: "turning off" faster recovery */
 static bool westwood_is_short(const struct westwood *w)
 {
-	return w->rtt_min_us < READ_ONCE(min_rtt_ms) * USEC_PER_MSEC;
+	return w->minrtt.min_us < READ_ONCE(min_rtt_ms) * USEC_PER_MSEC;
+}
+
+/* Part of the minimum round trip, from a parameter; 0 before the first */
+static u32 westwood_part_us(const struct westwood *w, u32 part_milli)
+{
+	if (w->minrtt.min_us == HETCC_MINRTT_NONE)
+		return 0;
+	return hetcc_mul_div(w->minrtt.min_us, part_milli, HETCC_MILLI);
+}
+
+static void westwood_estimate_paper(struct sock *sk, u32 bytes)
+{
+	struct westwood *w = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	hetcc_bwe_ack(&w->bwe, (u32)tp->tcp_mstamp, bytes,
+		      westwood_part_us(w, READ_ONCE(span)), READ_ONCE(alpha),
+		      !!tp->app_limited);
+	if (!tp->packets_out)
+		hetcc_bwe_pause(&w->bwe);
+}
+
+static void westwood_estimate_busy(struct sock *sk, u32 bytes, u32 lost,
+				   u32 rtt_us)
+{
+	struct westwood *w = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct hetcc_busy_ack ack = {
+		.now_us = (u32)tp->tcp_mstamp,
+		.bytes = bytes,
+		.lost = lost,
+		.rtt_us = rtt_us,
+		.rtt_min_us = w->minrtt.min_us,
+		.train_us = westwood_part_us(w, READ_ONCE(train)),
+		.alpha_permille = READ_ONCE(alpha),
+	};
+
+	hetcc_busy_ack(&w->busy, &ack);
+	if (!tp->packets_out)
+		hetcc_busy_pause(&w->busy);
+}
+
+static void westwood_round_trip(struct sock *sk, u32 rtt_us)
+{
+	struct westwood *w = inet_csk_ca(sk);
+
+	w->rtt_us = rtt_us;
+	hetcc_minrtt_add(&w->minrtt, (u32)tcp_sk(sk)->tcp_mstamp, rtt_us);
+}
+
+/*
+ * Where losses are sporadic one recovery follows another, and PRR (RFC 6937) lets
+ * the window shrink by what is lost in each. While less is in flight than ssthresh
+ * allows, replace that and slow-start: PRR sends what was delivered, this as much
+ * again.
+ */
+static void westwood_fill_recovery(struct sock *sk, u32 pkts)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 flight = tcp_packets_in_flight(tp);
+
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery &&
+	    !READ_ONCE(jump) && flight < tp->snd_ssthresh)
+		tp->prr_delivered = tp->prr_out +
+				    min(pkts, tp->snd_ssthresh - flight);
 }
 
 static void westwood_pkts_acked(struct sock *sk,
@@ -111,33 +200,66 @@ static void westwood_pkts_acked(struct sock *sk,
 	struct westwood *w = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 pkts = tp->delivered - w->delivered;
-	u32 interval_us = 0;
+	u32 lost = tp->lost - w->lost;
+	u32 bytes = hetcc_sat_u32((u64)pkts * tp->mss_cache);
 
 	w->delivered = tp->delivered;
-	if (sample->rtt_us > 0) {
-		w->rtt_us = sample->rtt_us;
-		w->rtt_min_us = min(w->rtt_min_us, w->rtt_us);
-	}
-	if (w->rtt_min_us != U32_MAX)
-		interval_us = hetcc_mul_div(w->rtt_min_us, READ_ONCE(span),
-					    HETCC_MILLI);
-	hetcc_bwe_ack(&w->bwe, (u32)tp->tcp_mstamp,
-		      hetcc_sat_u32((u64)pkts * tp->mss_cache), interval_us,
-		      READ_ONCE(alpha), !!tp->app_limited);
-	if (!tp->packets_out)
-		hetcc_bwe_pause(&w->bwe);
+	w->lost = tp->lost;
+	if (sample->rtt_us > 0)
+		westwood_round_trip(sk, sample->rtt_us);
+	/* A timeout gives all up for lost, whatever became of it */
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
+		lost = 0;
+	westwood_fill_recovery(sk, pkts + lost);
+	if (w->paper)
+		westwood_estimate_paper(sk, bytes);
+	else
+		westwood_estimate_busy(sk, bytes,
+				       hetcc_sat_u32((u64)lost * tp->mss_cache),
+				       max(sample->rtt_us, 0));
 }
 
-static u32 westwood_ssthresh(struct sock *sk)
+static void westwood_in_ack_event(struct sock *sk, u32 flags)
 {
 	struct westwood *w = inet_csk_ca(sk);
-	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
 
-	w->target = 0;
-	if (!westwood_has_estimate(w) || westwood_is_short(w))
+	w->marked = !!(flags & CA_ACK_ECE);
+}
+
+/*
+ * Above cwnd after a sporadic loss: the stack then lets the window grow by slow
+ * start, in recovery (RFC 6937) and after it.
+ */
+static u32 westwood_ssthresh(struct sock *sk)
+{
+	const struct westwood *w = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (w->marked || !westwood_has_estimate(w) || westwood_is_short(w))
 		return max(cwnd >> 1, WESTWOOD_MIN_CWND);
-	w->target = max(westwood_bdp(sk, READ_ONCE(a)), WESTWOOD_MIN_CWND);
-	return min(w->target, max(cwnd, WESTWOOD_MIN_CWND));
+	return clamp(westwood_bdp(sk, READ_ONCE(a)), WESTWOOD_MIN_CWND,
+		     max(tp->snd_cwnd_clamp, WESTWOOD_MIN_CWND));
+}
+
+/* The stack has set cwnd to ssthresh */
+static void westwood_recovered(struct sock *sk)
+{
+	struct westwood *w = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 most = max3(tp->prior_cwnd, tcp_packets_in_flight(tp),
+			WESTWOOD_MIN_CWND);
+
+	if (!READ_ONCE(jump))
+		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), most));
+	if (READ_ONCE(reroute) && tcp_snd_cwnd(tp) <= westwood_bdp(sk, HETCC_MILLI))
+		hetcc_minrtt_look(&w->minrtt, (u32)tp->tcp_mstamp, w->rtt_us);
+}
+
+static void westwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	if (event == CA_EVENT_COMPLETE_CWR)
+		westwood_recovered(sk);
 }
 
 /* ssthresh above cwnd: slow start follows */
@@ -148,35 +270,6 @@ static void westwood_raise_ssthresh(struct sock *sk, u32 ssthresh)
 	ssthresh = min(ssthresh, tp->snd_cwnd_clamp);
 	if (ssthresh > tp->snd_ssthresh)
 		WRITE_ONCE(tp->snd_ssthresh, ssthresh);
-}
-
-static void westwood_set_state(struct sock *sk, u8 new_state)
-{
-	const struct westwood *w = inet_csk_ca(sk);
-
-	if (new_state == TCP_CA_Loss && w->target)
-		westwood_raise_ssthresh(sk, w->target);
-}
-
-static void westwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
-{
-	struct westwood *w = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	if (event != CA_EVENT_COMPLETE_CWR || !w->target)
-		return;
-	westwood_raise_ssthresh(sk, w->target);
-	if (READ_ONCE(jump))
-		tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp), tp->snd_ssthresh));
-	w->target = 0;
-}
-
-static u32 westwood_undo_cwnd(struct sock *sk)
-{
-	struct westwood *w = inet_csk_ca(sk);
-
-	w->target = 0;
-	return tcp_reno_undo_cwnd(sk);
 }
 
 static void westwood_gradual(struct sock *sk)
@@ -207,10 +300,10 @@ static size_t westwood_get_info(struct sock *sk, u32 ext, int *attr,
 				union tcp_cc_info *info)
 {
 	const struct westwood *w = inet_csk_ca(sk);
-	u32 kbyte_s = hetcc_sat_u32(div_u64(hetcc_bwe_get(&w->bwe), 1000));
 
 	return hetcc_fill_vegas(ext, attr, info, westwood_has_estimate(w),
-				kbyte_s, w->rtt_us, w->rtt_min_us);
+				hetcc_sat_u32(westwood_bwe(w)), w->rtt_us,
+				w->minrtt.min_us);
 }
 
 static struct tcp_congestion_ops westwood_fr_ops __read_mostly = {
@@ -219,10 +312,10 @@ static struct tcp_congestion_ops westwood_fr_ops __read_mostly = {
 	.init		= westwood_init,
 	.ssthresh	= westwood_ssthresh,
 	.cong_avoid	= tcp_reno_cong_avoid,
-	.set_state	= westwood_set_state,
+	.in_ack_event	= westwood_in_ack_event,
 	.cwnd_event	= westwood_cwnd_event,
 	.pkts_acked	= westwood_pkts_acked,
-	.undo_cwnd	= westwood_undo_cwnd,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= westwood_get_info,
 };
 
@@ -232,10 +325,10 @@ static struct tcp_congestion_ops westwood_gfr_ops __read_mostly = {
 	.init		= westwood_init,
 	.ssthresh	= westwood_ssthresh,
 	.cong_avoid	= westwood_gfr_cong_avoid,
-	.set_state	= westwood_set_state,
+	.in_ack_event	= westwood_in_ack_event,
 	.cwnd_event	= westwood_cwnd_event,
 	.pkts_acked	= westwood_pkts_acked,
-	.undo_cwnd	= westwood_undo_cwnd,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= westwood_get_info,
 };
 

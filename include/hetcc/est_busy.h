@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Bandwidth estimate from the times in which the bottleneck was busy with us.
+ *
+ * An ACK stream tells the rate of the path only while the path, and not the
+ * sender, sets its pace. A packet waits in the bottleneck for its round trip
+ * less the minimum; while it does, the bottleneck works. So if everything that
+ * an ACK acknowledges was sent before the newest packet of the ACK before it
+ * had left the queue,
+ *
+ *   sent - sent' <= rtt' - RTTmin,
+ *
+ * the bottleneck was busy from one to the other, and the time between the two
+ * ACKs is what it took for the bytes of the second. Stretches of such ACKs are
+ * samples of the rate. A window too small for the pipe, an idle application, a
+ * pause after a loss make no such stretch, and therefore do not count.
+ *
+ * Whole rounds of any kind are a lower bound: they can raise the estimate, and
+ * make one where there is none. Only a round with heavy loss can lower it: then
+ * the path did not carry what the estimate promised.
+ *
+ * ACKs come in bunches (delayed, compressed, thinned, merged by GRO). The last
+ * ACK of a bunch comes when its data was delivered, the first ones late. A
+ * sample therefore ends before a pause at least half as long as the longest in
+ * it, and a stretch shorter than a round must be long against its pauses.
+ */
+#ifndef HETCC_EST_BUSY_H
+#define HETCC_EST_BUSY_H
+
+#include "est_ewma.h"
+
+/* A stretch shorter than a round: at least so many of its longest pauses ... */
+#define HETCC_BUSY_PAUSES	8
+/* ... and so long: radio links and hosts gather ACKs for some milliseconds */
+#define HETCC_BUSY_LEAST_US	5000U
+/* One packet of so many lost in a round is heavy loss */
+#define HETCC_BUSY_HEAVY	8
+#define HETCC_BUSY_LOST_MAX	((1U << 30) - 1)
+
+/**
+ * struct hetcc_stretch - ACKs in a row
+ * @ack_us: arrival of the ACK before its first byte
+ * @sent_us: when the newest packet of that ACK was sent
+ * @bytes: delivered since
+ * @pause_us: longest time between two of its ACKs
+ */
+struct hetcc_stretch {
+	u32 ack_us;
+	u32 sent_us;
+	u32 bytes;
+	u32 pause_us;
+};
+
+/**
+ * struct hetcc_busy - estimator state
+ * @avg: filtered rate, bytes per second
+ * @run: ACKs between which the bottleneck was busy
+ * @round: ACKs of a round trip, busy or not
+ * @ack_us: arrival of the latest ACK
+ * @sent_us: send time of the newest packet acknowledged
+ * @queue_us: how long that packet waited
+ * @lost: lost in the round, bytes; at most HETCC_BUSY_LOST_MAX
+ * @running: the times are valid
+ * @proven: the estimate has seen a busy stretch, it is no mere lower bound
+ */
+struct hetcc_busy {
+	struct hetcc_ewma avg;
+	struct hetcc_stretch run;
+	struct hetcc_stretch round;
+	u32 ack_us;
+	u32 sent_us;
+	u32 queue_us;
+	u32 lost:30,
+	    running:1,
+	    proven:1;
+};
+
+/**
+ * struct hetcc_busy_ack - one ACK
+ * @now_us: its arrival, wraps at 2^32
+ * @bytes: newly delivered (cumulatively or selectively acknowledged)
+ * @lost: newly judged lost, bytes
+ * @rtt_us: round trip of the newest packet it acknowledges; 0: not known
+ * @rtt_min_us: round trip of an empty path, at most @rtt_us
+ * @train_us: shortest busy stretch that counts
+ * @alpha_permille: weight of the old average, 0..999
+ */
+struct hetcc_busy_ack {
+	u32 now_us;
+	u32 bytes;
+	u32 lost;
+	u32 rtt_us;
+	u32 rtt_min_us;
+	u32 train_us;
+	u32 alpha_permille;
+};
+
+/**
+ * hetcc_busy_get() - current estimate
+ * @b: estimator
+ *
+ * Return: bytes per second, 0 before the first round.
+ */
+static inline u64 hetcc_busy_get(const struct hetcc_busy *b)
+{
+	return hetcc_ewma_get(&b->avg);
+}
+
+/**
+ * hetcc_busy_pause() - end both stretches
+ * @b: estimator
+ *
+ * To be called when nothing is left in flight.
+ */
+static inline void hetcc_busy_pause(struct hetcc_busy *b)
+{
+	b->running = false;
+}
+
+static inline void hetcc_stretch_begin(struct hetcc_stretch *s, u32 ack_us,
+				       u32 sent_us)
+{
+	*s = (struct hetcc_stretch){ .ack_us = ack_us, .sent_us = sent_us };
+}
+
+static inline void hetcc_stretch_add(struct hetcc_stretch *s, u32 bytes,
+				     u32 pause_us)
+{
+	s->bytes = hetcc_sat_u32((u64)s->bytes + bytes);
+	s->pause_us = max(s->pause_us, pause_us);
+}
+
+/* Does it end with the ACK before this one, which came pause_us after it? */
+static inline bool hetcc_stretch_ends(const struct hetcc_stretch *s,
+				      u32 span_us, u32 want_us, u32 pause_us)
+{
+	if (!s->bytes || !span_us)
+		return false;
+	/* Close early rather than saturate */
+	if (s->bytes > U32_MAX / 2)
+		return true;
+	return span_us >= want_us &&
+	       (pause_us >= s->pause_us / 2 || span_us / 2 >= want_us);
+}
+
+/* bytes < 2^32, times 10^6 < 2^52 */
+static inline u64 hetcc_stretch_rate(const struct hetcc_stretch *s, u32 span_us)
+{
+	return div_u64((u64)s->bytes * HETCC_USEC_PER_SEC, span_us);
+}
+
+/* The first proof takes the place of what was a mere lower bound */
+static inline void hetcc_busy_prove(struct hetcc_busy *b, u32 span_us,
+				    u32 alpha_permille)
+{
+	hetcc_ewma_add(&b->avg, hetcc_stretch_rate(&b->run, span_us),
+		       b->proven ? alpha_permille : 0);
+	b->proven = true;
+}
+
+static inline bool hetcc_busy_is_train(const struct hetcc_stretch *s,
+				       u32 span_us, u32 train_us)
+{
+	return s->bytes && span_us >= max(train_us, HETCC_BUSY_LEAST_US) &&
+	       span_us / HETCC_BUSY_PAUSES >= s->pause_us;
+}
+
+/* Before this ACK is counted: is the run over, by a round or by a gap? */
+static inline bool hetcc_busy_run(struct hetcc_busy *b,
+				  const struct hetcc_busy_ack *a, bool busy)
+{
+	u32 span_us = b->ack_us - b->run.ack_us;
+	bool whole = hetcc_stretch_ends(&b->run, span_us, a->rtt_min_us,
+					a->now_us - b->ack_us);
+
+	if (!whole && (busy || !hetcc_busy_is_train(&b->run, span_us,
+						    a->train_us)))
+		return false;
+	hetcc_busy_prove(b, span_us, a->alpha_permille);
+	hetcc_stretch_begin(&b->run, b->ack_us, b->sent_us);
+	return true;
+}
+
+static inline bool hetcc_busy_is_heavy(const struct hetcc_busy *b)
+{
+	return b->lost > b->round.bytes / (HETCC_BUSY_HEAVY - 1);
+}
+
+/*
+ * A lower bound twice over: what was delivered, over the longer of the times
+ * that it took to send and to acknowledge it.
+ */
+static inline bool hetcc_busy_round(struct hetcc_busy *b,
+				    const struct hetcc_busy_ack *a)
+{
+	u32 span_us = b->ack_us - b->round.ack_us;
+	u32 sent_us = b->sent_us - b->round.sent_us;
+	bool taken = false;
+	u64 rate;
+
+	if (!hetcc_stretch_ends(&b->round, span_us,
+				max(a->rtt_us, a->rtt_min_us),
+				a->now_us - b->ack_us))
+		return false;
+	if ((s32)sent_us > 0)
+		span_us = max(span_us, sent_us);
+	rate = hetcc_stretch_rate(&b->round, span_us);
+	if (rate > hetcc_busy_get(b)) {
+		hetcc_ewma_add(&b->avg, rate, a->alpha_permille);
+		taken = true;
+	} else if (hetcc_busy_is_heavy(b)) {
+		hetcc_ewma_add(&b->avg, rate, 0);
+		taken = true;
+	}
+	hetcc_stretch_begin(&b->round, b->ack_us, b->sent_us);
+	b->lost = 0;
+	return taken;
+}
+
+/* The newest packet so far, and what it says of the queue */
+static inline void hetcc_busy_note(struct hetcc_busy *b,
+				   const struct hetcc_busy_ack *a, u32 sent_us)
+{
+	b->ack_us = a->now_us;
+	if (!a->rtt_us)
+		return;
+	b->sent_us = sent_us;
+	b->queue_us = a->rtt_us - min(a->rtt_us, a->rtt_min_us);
+}
+
+static inline void hetcc_busy_begin(struct hetcc_busy *b,
+				    const struct hetcc_busy_ack *a)
+{
+	if (!a->rtt_us)
+		return;
+	b->running = true;
+	hetcc_busy_note(b, a, a->now_us - a->rtt_us);
+	hetcc_stretch_begin(&b->run, b->ack_us, b->sent_us);
+	hetcc_stretch_begin(&b->round, b->ack_us, b->sent_us);
+	b->lost = 0;
+}
+
+/**
+ * hetcc_busy_ack() - account for one ACK
+ * @b: estimator
+ * @a: the ACK
+ *
+ * An ACK without a round trip (of retransmitted data) counts, and leaves it to
+ * the next one with a round trip whether the bottleneck was busy.
+ *
+ * Return: true if the estimate was given a new sample.
+ */
+static inline bool hetcc_busy_ack(struct hetcc_busy *b,
+				  const struct hetcc_busy_ack *a)
+{
+	u32 sent_us = a->now_us - a->rtt_us;
+	u32 pause_us = a->now_us - b->ack_us;
+	bool known, busy, taken;
+
+	if (!b->running) {
+		hetcc_busy_begin(b, a);
+		return false;
+	}
+	b->lost = min_t(u64, (u64)b->lost + a->lost, HETCC_BUSY_LOST_MAX);
+	if (!a->bytes)
+		return false;
+	/* One that was overtaken says nothing new */
+	known = a->rtt_us && (s32)(sent_us - b->sent_us) >= 0;
+	busy = !known || sent_us - b->sent_us <= b->queue_us;
+	taken = hetcc_busy_run(b, a, busy);
+	taken |= hetcc_busy_round(b, a);
+	hetcc_stretch_add(&b->round, a->bytes, pause_us);
+	if (busy)
+		hetcc_stretch_add(&b->run, a->bytes, pause_us);
+	if (known)
+		hetcc_busy_note(b, a, sent_us);
+	else
+		b->ack_us = a->now_us;
+	if (!busy)
+		hetcc_stretch_begin(&b->run, b->ack_us, b->sent_us);
+	return taken;
+}
+
+#endif /* HETCC_EST_BUSY_H */
