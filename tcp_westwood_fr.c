@@ -45,6 +45,8 @@
 #include "hetcc/est_minrtt.h"
 
 #define WESTWOOD_MIN_CWND	2U
+/* On a short path, waiting means this part of RTTmin */
+#define WESTWOOD_WAIT		4
 
 HETCC_PARAM_MILLI(alpha, 800, 0, 999,
 		  "weight of the old bandwidth estimate (0..0.999, paper 0.8)");
@@ -58,6 +60,10 @@ HETCC_PARAM_MILLI(train, 62, 0, 1000,
 		  "estimator 1: shortest busy stretch in minimum round trips (0..1, default 0.062)");
 HETCC_PARAM_UINT(reroute, 1, 0, 1,
 		 "RTTmin 1: follows the path, 0: of the whole connection (paper)");
+HETCC_PARAM_UINT(queue_ms, 4, 0, 1000,
+		 "a loss beside a queue that stands longer is congestion (ms, 0..1000, paper 0: does not matter)");
+HETCC_PARAM_MILLI(beta, 700, 500, 1000,
+		  "most of the window that congestion leaves (0.5..1, paper 1)");
 HETCC_PARAM_UINT(min_rtt_ms, 0, 0, 10000,
 		 "below this minimum round trip halve as Reno does (ms, 0..10000, 0: never)");
 HETCC_PARAM_UINT(gfr_ms, 500, 1, 60000,
@@ -72,7 +78,6 @@ HETCC_PARAM_UINT(jump, 0, 0, 1,
  * @minrtt: minimum round trip
  * @delivered: tp->delivered at the previous ACK
  * @lost: tp->lost at the previous ACK
- * @rtt_us: latest round trip
  * @gfr_stamp_us: time of GFR's last look, lower 32 bits of tcp_mstamp
  * @paper: @bwe is in use, not @busy
  * @marked: the current ACK carries ECN-Echo
@@ -85,7 +90,6 @@ struct westwood {
 	struct hetcc_minrtt minrtt;
 	u32 delivered;
 	u32 lost;
-	u32 rtt_us;
 	u32 gfr_stamp_us;
 	bool paper;
 	bool marked;
@@ -137,6 +141,13 @@ static u32 westwood_part_us(const struct westwood *w, u32 part_milli)
 	return hetcc_mul_div(w->minrtt.min_us, part_milli, HETCC_MILLI);
 }
 
+/* A packet that waits no longer found no queue */
+static u32 westwood_wait_us(const struct westwood *w)
+{
+	return min_t(u32, READ_ONCE(queue_ms) * USEC_PER_MSEC,
+		     w->minrtt.min_us / WESTWOOD_WAIT);
+}
+
 static void westwood_estimate_paper(struct sock *sk, u32 bytes)
 {
 	struct westwood *w = inet_csk_ca(sk);
@@ -160,6 +171,7 @@ static void westwood_estimate_busy(struct sock *sk, u32 bytes, u32 lost,
 		.lost = lost,
 		.rtt_us = rtt_us,
 		.rtt_min_us = w->minrtt.min_us,
+		.wait_us = westwood_wait_us(w),
 		.train_us = westwood_part_us(w, READ_ONCE(train)),
 		.alpha_permille = READ_ONCE(alpha),
 	};
@@ -167,14 +179,6 @@ static void westwood_estimate_busy(struct sock *sk, u32 bytes, u32 lost,
 	hetcc_busy_ack(&w->busy, &ack);
 	if (!tp->packets_out)
 		hetcc_busy_pause(&w->busy);
-}
-
-static void westwood_round_trip(struct sock *sk, u32 rtt_us)
-{
-	struct westwood *w = inet_csk_ca(sk);
-
-	w->rtt_us = rtt_us;
-	hetcc_minrtt_add(&w->minrtt, (u32)tcp_sk(sk)->tcp_mstamp, rtt_us);
 }
 
 /*
@@ -206,7 +210,8 @@ static void westwood_pkts_acked(struct sock *sk,
 	w->delivered = tp->delivered;
 	w->lost = tp->lost;
 	if (sample->rtt_us > 0)
-		westwood_round_trip(sk, sample->rtt_us);
+		hetcc_minrtt_add(&w->minrtt, (u32)tp->tcp_mstamp,
+				 sample->rtt_us);
 	/* A timeout gives all up for lost, whatever became of it */
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		lost = 0;
@@ -226,20 +231,30 @@ static void westwood_in_ack_event(struct sock *sk, u32 flags)
 	w->marked = !!(flags & CA_ACK_ECE);
 }
 
+static bool westwood_stands(const struct westwood *w)
+{
+	return !w->paper && READ_ONCE(queue_ms) &&
+	       hetcc_busy_standing_us(&w->busy) > westwood_wait_us(w);
+}
+
 /*
  * Above cwnd after a sporadic loss: the stack then lets the window grow by slow
  * start, in recovery (RFC 6937) and after it.
  */
 static u32 westwood_ssthresh(struct sock *sk)
 {
-	const struct westwood *w = inet_csk_ca(sk);
+	struct westwood *w = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = tcp_snd_cwnd(tp);
+	u32 cwnd = tcp_snd_cwnd(tp), most = tp->snd_cwnd_clamp;
 
+	if (westwood_stands(w)) {
+		most = hetcc_mul_div(cwnd, READ_ONCE(beta), HETCC_MILLI);
+		hetcc_busy_congested(&w->busy);
+	}
 	if (w->marked || !westwood_has_estimate(w) || westwood_is_short(w))
 		return max(cwnd >> 1, WESTWOOD_MIN_CWND);
 	return clamp(westwood_bdp(sk, READ_ONCE(a)), WESTWOOD_MIN_CWND,
-		     max(tp->snd_cwnd_clamp, WESTWOOD_MIN_CWND));
+		     max(most, WESTWOOD_MIN_CWND));
 }
 
 /* The stack has set cwnd to ssthresh */
@@ -253,7 +268,8 @@ static void westwood_recovered(struct sock *sk)
 	if (!READ_ONCE(jump))
 		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), most));
 	if (READ_ONCE(reroute) && tcp_snd_cwnd(tp) <= westwood_bdp(sk, HETCC_MILLI))
-		hetcc_minrtt_look(&w->minrtt, (u32)tp->tcp_mstamp, w->rtt_us);
+		hetcc_minrtt_look(&w->minrtt, (u32)tp->tcp_mstamp,
+				  tp->srtt_us >> 3);
 }
 
 static void westwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
@@ -272,6 +288,14 @@ static void westwood_raise_ssthresh(struct sock *sk, u32 ssthresh)
 		WRITE_ONCE(tp->snd_ssthresh, ssthresh);
 }
 
+static bool westwood_has_slack(const struct sock *sk)
+{
+	const struct westwood *w = inet_csk_ca(sk);
+
+	return !w->paper && READ_ONCE(queue_ms) && tcp_is_cwnd_limited(sk) &&
+	       hetcc_busy_has_slack(&w->busy);
+}
+
 static void westwood_gradual(struct sock *sk)
 {
 	struct westwood *w = inet_csk_ca(sk);
@@ -282,9 +306,13 @@ static void westwood_gradual(struct sock *sk)
 	if (now_us - w->gfr_stamp_us < READ_ONCE(gfr_ms) * USEC_PER_MSEC)
 		return;
 	w->gfr_stamp_us = now_us;
-	if (!westwood_has_estimate(w) || westwood_is_short(w))
+	if (!westwood_has_estimate(w) || westwood_is_short(w) ||
+	    westwood_stands(w))
 		return;
 	bdp = westwood_bdp(sk, HETCC_MILLI);
+	/* The estimate is then a lower bound */
+	if (westwood_has_slack(sk))
+		bdp = max(bdp, 2 * tcp_snd_cwnd(tp));
 	if (tcp_snd_cwnd(tp) > tp->snd_ssthresh && tcp_snd_cwnd(tp) < bdp)
 		westwood_raise_ssthresh(sk, tp->snd_ssthresh +
 					    (bdp - tp->snd_ssthresh) / 2);
@@ -302,8 +330,8 @@ static size_t westwood_get_info(struct sock *sk, u32 ext, int *attr,
 	const struct westwood *w = inet_csk_ca(sk);
 
 	return hetcc_fill_vegas(ext, attr, info, westwood_has_estimate(w),
-				hetcc_sat_u32(westwood_bwe(w)), w->rtt_us,
-				w->minrtt.min_us);
+				hetcc_sat_u32(westwood_bwe(w)),
+				tcp_sk(sk)->srtt_us >> 3, w->minrtt.min_us);
 }
 
 static struct tcp_congestion_ops westwood_fr_ops __read_mostly = {

@@ -35,7 +35,11 @@
 #define HETCC_BUSY_LEAST_US	5000U
 /* One packet of so many lost in a round is heavy loss */
 #define HETCC_BUSY_HEAVY	8
-#define HETCC_BUSY_LOST_MAX	((1U << 30) - 1)
+/* Lost bytes are counted in units of 256, of which 24 bits hold 4 GB */
+#define HETCC_BUSY_LOST_SHIFT	8
+#define HETCC_BUSY_LOST_MAX	((1U << 24) - 1)
+/* Rounds without short stretches after congestion */
+#define HETCC_BUSY_WARY		15
 
 /**
  * struct hetcc_stretch - ACKs in a row
@@ -59,9 +63,14 @@ struct hetcc_stretch {
  * @ack_us: arrival of the latest ACK
  * @sent_us: send time of the newest packet acknowledged
  * @queue_us: how long that packet waited
- * @lost: lost in the round, bytes; at most HETCC_BUSY_LOST_MAX
+ * @low_us: shortest such time in the open round
+ * @standing_us: shortest such time in the round before
+ * @lost: lost in the open round, units of 256 bytes
  * @running: the times are valid
  * @proven: the estimate has seen a busy stretch, it is no mere lower bound
+ * @waited: a packet of the open round waited
+ * @slack: none of the round before did
+ * @wary: rounds for which a stretch must be a whole round to count
  */
 struct hetcc_busy {
 	struct hetcc_ewma avg;
@@ -70,9 +79,14 @@ struct hetcc_busy {
 	u32 ack_us;
 	u32 sent_us;
 	u32 queue_us;
-	u32 lost:30,
+	u32 low_us;
+	u32 standing_us;
+	u32 lost:24,
 	    running:1,
-	    proven:1;
+	    proven:1,
+	    waited:1,
+	    slack:1,
+	    wary:4;
 };
 
 /**
@@ -82,6 +96,7 @@ struct hetcc_busy {
  * @lost: newly judged lost, bytes
  * @rtt_us: round trip of the newest packet it acknowledges; 0: not known
  * @rtt_min_us: round trip of an empty path, at most @rtt_us
+ * @wait_us: a packet that waits no longer found no queue
  * @train_us: shortest busy stretch that counts
  * @alpha_permille: weight of the old average, 0..999
  */
@@ -91,6 +106,7 @@ struct hetcc_busy_ack {
 	u32 lost;
 	u32 rtt_us;
 	u32 rtt_min_us;
+	u32 wait_us;
 	u32 train_us;
 	u32 alpha_permille;
 };
@@ -104,6 +120,41 @@ struct hetcc_busy_ack {
 static inline u64 hetcc_busy_get(const struct hetcc_busy *b)
 {
 	return hetcc_ewma_get(&b->avg);
+}
+
+/**
+ * hetcc_busy_standing_us() - queue that did not go away for a round or more
+ * @b: estimator
+ *
+ * Return: the shortest wait of a packet in the last one to two rounds,
+ * microseconds.
+ */
+static inline u32 hetcc_busy_standing_us(const struct hetcc_busy *b)
+{
+	return min(b->low_us, b->standing_us);
+}
+
+/**
+ * hetcc_busy_has_slack() - the path can carry more than the sender sends
+ * @b: estimator
+ *
+ * Return: no packet found a queue in the last one to two rounds.
+ */
+static inline bool hetcc_busy_has_slack(const struct hetcc_busy *b)
+{
+	return b->slack && !b->waited;
+}
+
+/**
+ * hetcc_busy_congested() - a loss or mark said that the pipe is full
+ * @b: estimator
+ *
+ * A stretch shorter than a round then measures how this sender's packets lie
+ * among those of others, not its share.
+ */
+static inline void hetcc_busy_congested(struct hetcc_busy *b)
+{
+	b->wary = HETCC_BUSY_WARY;
 }
 
 /**
@@ -158,11 +209,12 @@ static inline void hetcc_busy_prove(struct hetcc_busy *b, u32 span_us,
 	b->proven = true;
 }
 
-static inline bool hetcc_busy_is_train(const struct hetcc_stretch *s,
+static inline bool hetcc_busy_is_train(const struct hetcc_busy *b,
 				       u32 span_us, u32 train_us)
 {
-	return s->bytes && span_us >= max(train_us, HETCC_BUSY_LEAST_US) &&
-	       span_us / HETCC_BUSY_PAUSES >= s->pause_us;
+	return !b->wary && b->run.bytes &&
+	       span_us >= max(train_us, HETCC_BUSY_LEAST_US) &&
+	       span_us / HETCC_BUSY_PAUSES >= b->run.pause_us;
 }
 
 /* Before this ACK is counted: is the run over, by a round or by a gap? */
@@ -173,8 +225,7 @@ static inline bool hetcc_busy_run(struct hetcc_busy *b,
 	bool whole = hetcc_stretch_ends(&b->run, span_us, a->rtt_min_us,
 					a->now_us - b->ack_us);
 
-	if (!whole && (busy || !hetcc_busy_is_train(&b->run, span_us,
-						    a->train_us)))
+	if (!whole && (busy || !hetcc_busy_is_train(b, span_us, a->train_us)))
 		return false;
 	hetcc_busy_prove(b, span_us, a->alpha_permille);
 	hetcc_stretch_begin(&b->run, b->ack_us, b->sent_us);
@@ -183,7 +234,19 @@ static inline bool hetcc_busy_run(struct hetcc_busy *b,
 
 static inline bool hetcc_busy_is_heavy(const struct hetcc_busy *b)
 {
-	return b->lost > b->round.bytes / (HETCC_BUSY_HEAVY - 1);
+	return b->lost > b->round.bytes / (HETCC_BUSY_HEAVY - 1) >>
+			 HETCC_BUSY_LOST_SHIFT;
+}
+
+static inline void hetcc_busy_next_round(struct hetcc_busy *b)
+{
+	hetcc_stretch_begin(&b->round, b->ack_us, b->sent_us);
+	b->standing_us = b->low_us;
+	b->low_us = U32_MAX;
+	b->slack = !b->waited;
+	b->waited = false;
+	b->wary -= !!b->wary;
+	b->lost = 0;
 }
 
 /*
@@ -212,8 +275,7 @@ static inline bool hetcc_busy_round(struct hetcc_busy *b,
 		hetcc_ewma_add(&b->avg, rate, 0);
 		taken = true;
 	}
-	hetcc_stretch_begin(&b->round, b->ack_us, b->sent_us);
-	b->lost = 0;
+	hetcc_busy_next_round(b);
 	return taken;
 }
 
@@ -226,6 +288,8 @@ static inline void hetcc_busy_note(struct hetcc_busy *b,
 		return;
 	b->sent_us = sent_us;
 	b->queue_us = a->rtt_us - min(a->rtt_us, a->rtt_min_us);
+	b->low_us = min(b->low_us, b->queue_us);
+	b->waited |= b->queue_us > a->wait_us;
 }
 
 static inline void hetcc_busy_begin(struct hetcc_busy *b,
@@ -234,10 +298,13 @@ static inline void hetcc_busy_begin(struct hetcc_busy *b,
 	if (!a->rtt_us)
 		return;
 	b->running = true;
-	hetcc_busy_note(b, a, a->now_us - a->rtt_us);
+	b->ack_us = a->now_us;
+	b->sent_us = a->now_us - a->rtt_us;
 	hetcc_stretch_begin(&b->run, b->ack_us, b->sent_us);
-	hetcc_stretch_begin(&b->round, b->ack_us, b->sent_us);
-	b->lost = 0;
+	b->low_us = 0;
+	b->waited = true;
+	hetcc_busy_next_round(b);
+	hetcc_busy_note(b, a, b->sent_us);
 }
 
 /**
@@ -261,7 +328,8 @@ static inline bool hetcc_busy_ack(struct hetcc_busy *b,
 		hetcc_busy_begin(b, a);
 		return false;
 	}
-	b->lost = min_t(u64, (u64)b->lost + a->lost, HETCC_BUSY_LOST_MAX);
+	b->lost = min(b->lost + (a->lost >> HETCC_BUSY_LOST_SHIFT),
+		      HETCC_BUSY_LOST_MAX);
 	if (!a->bytes)
 		return false;
 	/* One that was overtaken says nothing new */
