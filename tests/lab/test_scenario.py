@@ -75,6 +75,36 @@ def test_sweep_is_a_cross_product(tmp_path: Path) -> None:
     assert {p.model.link["wire"].forward.delay_ms for p in points} == {1, 2, 3}
 
 
+def test_keys_of_a_sweep_that_share_their_value(tmp_path: Path) -> None:
+    text = MINIMAL + '[sweep]\n"link.wire.forward.delay_ms+duration_s" = [5, 6]\n"flow.main.count" = [1, 2]\n'
+    points = scenario.load(write(tmp_path, text))
+    found = [(p.model.link["wire"].forward.delay_ms, p.model.duration_s) for p in points]
+    assert found == [(5, 5), (5, 5), (6, 6), (6, 6)]
+    assert points[1].name == "x[link.wire.forward.delay_ms+duration_s=5,flow.main.count=2]"
+
+
+NO_RATE = ("rate_mbit = 8, delay_ms = 10, queue_pkts = 20", "delay_ms = 10")
+SHARE = '[flow.noise]\nsrc = "d"\ndst = "s"\nproto = "udp"\nrate_share = 0.9\n'
+
+
+def test_a_share_is_of_the_smallest_rate_on_the_path(tmp_path: Path) -> None:
+    text = MINIMAL.replace("[flow.main]", "reverse = { rate_mbit = 2 }\n[flow.main]") + SHARE
+    flows = scenario.resolve(scenario.load(write(tmp_path, text))[0])["flows"]
+    assert flows[0]["rate_mbit"] is None
+    assert flows[1]["rate_mbit"] == pytest.approx(1.8)
+    with pytest.raises(LabError, match=r"flow\.noise\.rate_share: no link from d to s has rate_mbit"):
+        scenario.resolve(scenario.load(write(tmp_path, (MINIMAL + SHARE).replace(*NO_RATE)))[0])
+
+
+def test_a_window_in_pipes(tmp_path: Path) -> None:
+    """8 Mbit/s and 20 ms are 13.3 packets of 1500 bytes."""
+    text = MINIMAL + "[route.s]\ncwnd_max_bdp = 3\ninitcwnd = 4\n"
+    assert scenario.resolve(scenario.load(write(tmp_path, text))[0])["route"] == {"s": "initcwnd 4 cwnd lock 40"}
+    for bad, where in ((text.replace(*NO_RATE), "s"), (text.replace("route.s", "route.d"), "d")):
+        with pytest.raises(LabError, match=rf"route\.{where}\.cwnd_max_bdp"):
+            scenario.resolve(scenario.load(write(tmp_path, bad))[0])
+
+
 def test_set_overrides(tmp_path: Path) -> None:
     (one,) = scenario.load(write(tmp_path, MINIMAL), ["duration_s=7", "link.wire.forward.rate_mbit=0.5"])
     assert one.model.duration_s == 7
@@ -94,6 +124,19 @@ def test_events_are_resolved_to_single_changes(tmp_path: Path) -> None:
     delays = [{"at_s": t, "link": "wire", "way": "reverse", "delay_ms": d} for t, d in ((1, 50), (2.5, 20), (4, 50))]
     both = [{"at_s": 1, "link": "wire", "way": w, "rate_mbit": 4, "loss_percent": 0} for w in ("forward", "reverse")]
     assert events(tmp_path, text) == [delays[0], *both, *delays[1:]]
+
+
+def test_shares_of_a_links_rate(tmp_path: Path) -> None:
+    text = MINIMAL.replace("[flow.main]", "reverse = { rate_mbit = 2 }\n[flow.main]")
+    (one,) = scenario.load(write(tmp_path, text + EVENT + "every_s = 2\nrate_share = [0.5, 1]\n"))
+    found = scenario.resolve(one)["events"]
+    assert [(e["at_s"], e["way"], e["rate_mbit"]) for e in found] == [
+        (1, "forward", 4),
+        (1, "reverse", 1),
+        (3, "forward", 8),
+        (3, "reverse", 2),
+    ]
+    assert "rate_share" not in found[0]
 
 
 def test_events_after_the_end_are_left_out(tmp_path: Path) -> None:
@@ -126,7 +169,34 @@ FAULTS = {
     "unknown loss model": ("delay_ms = 10", 'loss = { model = "x" }', ["loss.model", "'x'", "gemodel"]),
     "loss above 100": ("delay_ms = 10", 'loss = { model = "random", percent = 101 }', ["percent", "0..100"]),
     "bad cc name": ('src = "s"', 'src = "s"\ncc = "Not A Name"', ["flow.main.cc", "'Not A Name'"]),
-    "udp without a rate": ('src = "s"', 'src = "s"\nproto = "udp"', ["flow.main", "rate_mbit"]),
+    "udp without a rate": ('src = "s"', 'src = "s"\nproto = "udp"', ["flow.main", "rate_mbit or rate_share"]),
+    "udp with two rates": (
+        'src = "s"',
+        'src = "s"\nproto = "udp"\nrate_mbit = 1\nrate_share = 0.5',
+        ["flow.main", "one of them"],
+    ),
+    "share out of range": (
+        'src = "s"',
+        'src = "s"\nproto = "udp"\nrate_share = 0',
+        ["flow.main.rate_share", "0", "0.001..100"],
+    ),
+    "share for tcp": ('src = "s"', 'src = "s"\nrate_share = 0.5', ["flow.main", "udp flows"]),
+    "event with two rates": (
+        "[link.wire]",
+        EVENT + "rate_mbit = 1\nrate_share = 0.5\n[link.wire]",
+        ["event.0", "rate_mbit or rate_share"],
+    ),
+    "share of a rate that is not there": (
+        "rate_mbit = 8, delay_ms = 10, queue_pkts = 20 }",
+        "delay_ms = 10 }\n" + EVENT + "rate_share = 0.5",
+        ["event.0", "link.wire.forward", "no rate_mbit"],
+    ),
+    "two windows": (
+        "[link.wire]",
+        "[route.s]\ncwnd_max_pkts = 5\ncwnd_max_bdp = 1\n[link.wire]",
+        ["route.s", "cwnd_max_pkts or cwnd_max_bdp"],
+    ),
+    "window out of range": ("[link.wire]", "[route.s]\ncwnd_max_bdp = 0\n[link.wire]", ["cwnd_max_bdp", "0.001..1000"]),
     "missing title": ('title = "minimal"', "", ["title", "required"]),
     "bottleneck that is no link": (
         "[link.wire]",
@@ -143,7 +213,7 @@ FAULTS = {
     ),
     "clock of nobody": ("[link.wire]", "[clock.e]\nskew_ppm = 1\n[link.wire]", ["clock", "'e'", "d, s"]),
     "impossible clock": ("[link.wire]", "[clock.d]\nskew_ppm = 1001\n[link.wire]", ["clock.d.skew_ppm", "-1000..1000"]),
-    "event without a change": ("[link.wire]", EVENT + "[link.wire]", ["event.0", "delay_ms, rate_mbit, loss_percent"]),
+    "event without a change": ("[link.wire]", EVENT + "[link.wire]", ["event.0", "delay_ms, rate_mbit, rate_share"]),
     "event of no link": (
         "[link.wire]",
         EVENT.replace("wire", "moon") + "delay_ms = 1\n[link.wire]",

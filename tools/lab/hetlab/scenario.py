@@ -2,7 +2,8 @@
 """Scenarios: TOML files, checked before anything runs, resolved to plain dicts.
 
 A scenario may name a ``base`` it inherits from (tables are merged, everything
-else replaced) and a ``sweep`` (keys with lists of values: the cross product).
+else replaced) and a ``sweep`` (keys with lists of values: the cross product; keys
+joined by ``+`` get the same value).
 """
 
 import copy
@@ -23,7 +24,8 @@ FORMAT = 1
 FIRST_PORT = 5001
 IP_TCP_HEADERS = 40
 OPTION_SYSCTL = "net.ipv4.tcp_santacruz"
-CHANGES = ("delay_ms", "rate_mbit", "loss_percent")
+RATE_CHANGES = {"rate_mbit", "rate_share"}
+CHANGES = ("delay_ms", "rate_mbit", "rate_share", "loss_percent")
 
 
 def _ranged(name: str) -> Any:
@@ -38,6 +40,7 @@ def _as_list(value: Any) -> Any:
 # One value, or a list of them to go through
 Delays = Annotated[list[Annotated[float, _ranged("delay_ms")]], BeforeValidator(_as_list), Field(min_length=1)]
 Rates = Annotated[list[Annotated[float, _ranged("rate_mbit")]], BeforeValidator(_as_list), Field(min_length=1)]
+Shares = Annotated[list[Annotated[float, _ranged("rate_share")]], BeforeValidator(_as_list), Field(min_length=1)]
 Losses = Annotated[list[Annotated[float, _ranged("loss_percent")]], BeforeValidator(_as_list), Field(min_length=1)]
 
 
@@ -113,7 +116,8 @@ class LinkModel(Strict):
 class FlowModel(Strict):
     """One or more equal flows from ``src`` to ``dst``.
 
-    Without ``cc`` a TCP flow uses the congestion control under test.
+    Without ``cc`` a TCP flow uses the congestion control under test. ``rate_share`` is a share of the smallest rate
+    on the flow's path.
     """
 
     src: str
@@ -126,6 +130,7 @@ class FlowModel(Strict):
     bytes: Annotated[int, Field(ge=1, le=10**13)] | None = None
     count: Annotated[int, _ranged("count")] = 1
     rate_mbit: Annotated[float, _ranged("rate_mbit")] | None = None
+    rate_share: Annotated[float, _ranged("rate_share")] | None = None
     packet_bytes: Annotated[int, Field(ge=64, le=65_535)] = 1000
     on_s: Annotated[float, Field(ge=0, le=86_400)] = 0
     off_s: Annotated[float, Field(ge=0, le=86_400)] = 0
@@ -135,8 +140,11 @@ class FlowModel(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> "FlowModel":
-        if self.proto == "udp" and self.rate_mbit is None:
-            raise ValueError("a udp flow needs rate_mbit")
+        given = [self.rate_mbit, self.rate_share].count(None)
+        if self.proto == "udp" and given != 1:
+            raise ValueError("a udp flow needs rate_mbit or rate_share, one of them")
+        if self.proto == "tcp" and self.rate_share is not None:
+            raise ValueError("rate_share is for udp flows")
         if self.proto == "udp" and self.cc is not None:
             raise ValueError("a udp flow has no cc")
         return self
@@ -147,17 +155,24 @@ class RouteModel(Strict):
 
     initcwnd: Annotated[int, _ranged("initcwnd")] | None = None
     cwnd_max_pkts: Annotated[int, _ranged("initcwnd")] | None = None
+    cwnd_max_bdp: Annotated[float, _ranged("cwnd_max_bdp")] | None = None
     ssthresh_pkts: Annotated[int, _ranged("initcwnd")] | None = None
     quickack: bool | None = None
     rto_min_ms: Annotated[int, Field(ge=1, le=60_000)] | None = None
 
-    def spell(self) -> str:
-        """In the words of ip-route(8)."""
+    @model_validator(mode="after")
+    def _consistent(self) -> "RouteModel":
+        if self.cwnd_max_pkts is not None and self.cwnd_max_bdp is not None:
+            raise ValueError("give cwnd_max_pkts or cwnd_max_bdp, not both")
+        return self
+
+    def spell(self, bdp_pkts: float = 0) -> str:
+        """In the words of ip-route(8); ``bdp_pkts`` is what cwnd_max_bdp counts."""
         words = []
         if self.initcwnd:
             words.append(f"initcwnd {self.initcwnd}")
-        if self.cwnd_max_pkts:
-            words.append(f"cwnd lock {self.cwnd_max_pkts}")
+        if most := self.cwnd_max_pkts or math.ceil((self.cwnd_max_bdp or 0) * bdp_pkts):
+            words.append(f"cwnd lock {most}")
         if self.ssthresh_pkts:
             words.append(f"ssthresh {self.ssthresh_pkts}")
         if self.quickack is not None:
@@ -176,7 +191,7 @@ class ClockModel(Strict):
 class EventModel(Strict):
     """Changes of a running link, once or again and again.
 
-    A list of values is gone through, one at each repetition, and then again.
+    A list of values is gone through, one at each repetition, and then again. ``rate_share`` counts in the link's rate.
     ``loss_percent`` puts random loss in the place of the link's loss; 100 is an outage.
     """
 
@@ -186,6 +201,7 @@ class EventModel(Strict):
     way: Literal["forward", "reverse", "both"] = "both"
     delay_ms: Delays | None = None
     rate_mbit: Rates | None = None
+    rate_share: Shares | None = None
     loss_percent: Losses | None = None
 
     @property
@@ -202,6 +218,8 @@ class EventModel(Strict):
     def _consistent(self) -> "EventModel":
         if not self.changes:
             raise ValueError(f"nothing changes: give {', '.join(CHANGES)}")
+        if self.rate_mbit and self.rate_share:
+            raise ValueError("give rate_mbit or rate_share, not both")
         if self.every_s is None and any(len(values) > 1 for values in self.changes.values()):
             raise ValueError("a list of values needs every_s")
         return self
@@ -271,9 +289,9 @@ def _changeable(where: str, event: EventModel, link: LinkModel) -> None:
     """A running link has the stages it was made with."""
     for name in event.ways:
         way = _direction(link, name)
-        if "rate_mbit" in event.changes and way.rate_mbit is None:
+        if event.changes.keys() & RATE_CHANGES and way.rate_mbit is None:
             raise ValueError(f"{where}: link.{event.link}.{name} has no rate_mbit that could change")
-        if event.changes.keys() - {"rate_mbit"} and not way.late:
+        if event.changes.keys() - RATE_CHANGES and not way.late:
             raise ValueError(f"{where}: link.{event.link}.{name} has no stage for delay or loss: give it a delay_ms")
 
 
@@ -381,8 +399,9 @@ def load(name: str, sets: list[str] | None = None) -> list[Scenario]:
     points = []
     for values in itertools.product(*sweep.values()):
         point = copy.deepcopy(data)
-        for key, value in zip(sweep, values, strict=True):
-            assign(point, key, value, f"{path.name}: sweep")
+        for keys, value in zip(sweep, values, strict=True):
+            for key in keys.split("+"):
+                assign(point, key, value, f"{path.name}: sweep")
         suffix = ",".join(f"{k}={v}" for k, v in zip(sweep, values, strict=True))
         points.append(_validate(f"{path.stem}[{suffix}]" if suffix else path.stem, path.name, point))
     return points
@@ -410,7 +429,7 @@ def resolve(scenario: Scenario) -> dict[str, Any]:
         raise LabError(f"{scenario.source}: abstract, only a base for others")
     links = {name: _link(m, name, link) for name, link in m.link.items()}
     flows = _flows(m)
-    bottleneck = m.measure.bottleneck or _narrowest(m)
+    bottleneck = m.measure.bottleneck or _bottleneck(m)
     queues = list(dict.fromkeys([bottleneck, *m.measure.queues])) if bottleneck else m.measure.queues
     tested = {(f["src"], f["dst"]): None for f in flows if f["proto"] == "tcp" and not f["cc"]}
     for wanted in ("tcp", "udp"):
@@ -424,7 +443,7 @@ def resolve(scenario: Scenario) -> dict[str, Any]:
         "ipv6": m.ipv6,
         "links": links,
         "flows": flows,
-        "route": {n: r.spell() for n, r in m.route.items()},
+        "route": {n: r.spell(_bdp_pkts(m, n, r)) for n, r in m.route.items()},
         "clock": {n: c.skew_ppm for n, c in m.clock.items() if c.skew_ppm},
         "events": _events(m),
         "sysctl": DEFAULT_SYSCTL | m.sysctl,
@@ -460,8 +479,30 @@ def _events(m: ScenarioModel) -> list[dict[str, Any]]:
         for i in range(turns):
             at_s = event.at_s + i * (event.every_s or 0)
             values = {name: cycle[i % len(cycle)] for name, cycle in event.changes.items()}
-            found += [{"at_s": at_s, "link": event.link, "way": way} | values for way in event.ways]
+            for way in event.ways:
+                found.append({"at_s": at_s, "link": event.link, "way": way} | _in_mbit(values, m.link[event.link], way))
     return sorted((e for e in found if e["at_s"] < m.duration_s), key=lambda e: float(e["at_s"]))
+
+
+def _in_mbit(values: dict[str, float], link: LinkModel, way: str) -> dict[str, float]:
+    """Changes of a direction, with a share of its rate as a rate."""
+    rate_mbit = _direction(link, way).rate_mbit
+    if "rate_share" not in values or rate_mbit is None:
+        return values
+    others = {name: value for name, value in values.items() if name != "rate_share"}
+    return others | {"rate_mbit": values["rate_share"] * rate_mbit}
+
+
+def _bdp_pkts(m: ScenarioModel, node: str, route: RouteModel) -> float:
+    """Bandwidth-delay product of the first flow from a node, in packets; 0 where nothing counts in it."""
+    if route.cwnd_max_bdp is None:
+        return 0
+    flow = next((f for f in m.flow.values() if f.src == node), None)
+    narrow = _narrowest(m, flow) if flow else None
+    if narrow is None:
+        raise LabError(f"route.{node}.cwnd_max_bdp: no flow from {node} over a link with rate_mbit")
+    link = m.link[narrow.link]
+    return narrow.rate_mbit * 1e6 * base_rtt_ms(m, narrow.link) / 1e3 / 8 / link.mtu
 
 
 def _way(m: ScenarioModel, name: str, way: Way, mtu: int) -> dict[str, Any]:
@@ -508,28 +549,44 @@ def _path(m: ScenarioModel, src: str, dst: str) -> list[str]:
     raise LabError(f"no path from {src} to {dst}: hosts do not forward, routers do")
 
 
-def _narrowest(m: ScenarioModel) -> str | None:
-    """Direction with the smallest rate on the path of the first flow."""
-    flow = next(iter(m.flow.values()))
-    here, best, low = flow.src, None, math.inf
+@dataclass(frozen=True)
+class Narrow:
+    """The direction of a path with its smallest rate."""
+
+    link: str
+    way: str
+    rate_mbit: float
+
+
+def _narrowest(m: ScenarioModel, flow: FlowModel) -> Narrow | None:
+    """On the path of a flow; None if no link of it has a rate."""
+    here, best = flow.src, None
     for name in _path(m, flow.src, flow.dst):
         link = m.link[name]
-        forward = here == link.ends[0]
-        here = link.ends[1] if forward else link.ends[0]
-        way = link.forward if forward else link.reverse or link.forward
-        if way.rate_mbit is not None and way.rate_mbit < low:
-            best, low = f"{name}.{'forward' if forward else 'reverse'}", way.rate_mbit
+        way = "forward" if here == link.ends[0] else "reverse"
+        here = link.ends[1] if way == "forward" else link.ends[0]
+        rate_mbit = _direction(link, way).rate_mbit
+        if rate_mbit is not None and (best is None or rate_mbit < best.rate_mbit):
+            best = Narrow(name, way, rate_mbit)
     return best
+
+
+def _bottleneck(m: ScenarioModel) -> str | None:
+    """Direction with the smallest rate on the path of the first flow."""
+    narrow = _narrowest(m, next(iter(m.flow.values())))
+    return f"{narrow.link}.{narrow.way}" if narrow else None
 
 
 def _flows(m: ScenarioModel) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for name, flow in m.flow.items():
+        rate = {"rate_mbit": _flow_mbit(m, name, flow)}
         for i in range(flow.count):
             start = flow.start_s + i * flow.stagger_s
             left = max(m.duration_s - start, LIMITS["duration_s"][0])
             out.append(
-                flow.model_dump(exclude={"count", "stagger_s"})
+                flow.model_dump(exclude={"count", "stagger_s", "rate_share"})
+                | rate
                 | {
                     "id": len(out),
                     "name": name if flow.count == 1 else f"{name}{i}",
@@ -539,6 +596,16 @@ def _flows(m: ScenarioModel) -> list[dict[str, Any]]:
                 }
             )
     return out
+
+
+def _flow_mbit(m: ScenarioModel, name: str, flow: FlowModel) -> float | None:
+    """Rate of a flow, where it has one of its own."""
+    if flow.rate_share is None:
+        return flow.rate_mbit
+    narrow = _narrowest(m, flow)
+    if narrow is None:
+        raise LabError(f"flow.{name}.rate_share: no link from {flow.src} to {flow.dst} has rate_mbit")
+    return flow.rate_share * narrow.rate_mbit
 
 
 def packet_payload(mtu: int) -> int:
