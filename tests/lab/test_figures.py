@@ -11,8 +11,9 @@ import pytest
 from matplotlib.colors import to_rgb
 from PIL import Image
 
-from hetlab import claims, figures, jobs, results
+from hetlab import claims, figures, figures_fr, jobs, results
 from hetlab.claims import Need
+from hetlab.errors import LabError
 from hetlab.plots_papers import Curve, Stage, paper_figure, save_small
 
 MAX_BYTES = 60_000
@@ -33,7 +34,9 @@ def invented(job: dict[str, Any]) -> dict[str, Any]:
         "cc": job["cc"],
         "cc_params": job["cc_params"],
         "seed": job["seed"],
-        "flows": [{"goodput_mbit": 1.0}],
+        "flows": [{"name": "main", "goodput_mbit": 1.0, "steady_goodput_mbit": 1.0} for _ in range(2)]
+        + [{"name": "other", "goodput_mbit": 2.0, "steady_goodput_mbit": 2.0}],
+        "scenario_resolved": {"links": {"bottleneck": {"forward": {"rate_mbit": 4.0}}}},
         "owd_ms": delay,
         "delivery_ms": delay,
         "queue": {"link": "bottleneck.forward", "drops": 3},
@@ -44,25 +47,66 @@ def invented(job: dict[str, Any]) -> dict[str, Any]:
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> claims.Evidence:
     """All runs; series for those of seed 1."""
     found = claims.Evidence(tmp_path_factory.mktemp("runs"))
-    for job in claims.plan(figures.needs(), found):
+    for job in claims.plan(figures.needs(figures.select()), found):
         found.add(invented(job))
         if job["seed"] == 1:
             directory = results.run_dir(found.out, job)
             table(directory, "flows", t=T, id=[0] * len(T), cwnd=WAVE)
             table(directory, "queue", t=T, queue=["bottleneck.forward"] * len(T), pkts=np.floor(WAVE - 16))
+            table(directory, "received", t=T, id=[0] * len(T), bytes_received=T * 125_000)
             table(directory, "trace", t=T, id=[0] * len(T), grew=np.arange(len(T)) % 3)
             table(directory, "delivery-s-d", t=T, delivery_ms=np.where(T > 9, np.nan, WAVE))
     return found
 
 
 def test_every_figure_and_the_tables_are_written(evidence: claims.Evidence, tmp_path: Path) -> None:
-    stems = [path.stem for path in figures.write(tmp_path, evidence)]
-    assert stems == [f"fig{n}" for n in (8, 9, 11, 13)] + [f"wireless-fig{n}" for n in (3, 4, 5, 6)] + ["tables"]
+    stems = [path.stem for path in figures.write(tmp_path, evidence, figures.select())]
+    papers = {"fig": (8, 9, 11, 13), "wireless-fig": (3, 4, 5, 6), "fr-fig": range(2, 9)}
+    assert stems == [f"{stem}{n}" for stem, numbers in papers.items() for n in numbers] + ["tables", "fr-friendly"]
     for path in tmp_path.glob("*.png"):
         with Image.open(path) as image:
             assert image.mode == "P"
             assert image.size == pytest.approx((900, 500), abs=10)
         assert path.stat().st_size < MAX_BYTES
+
+
+def test_some_figures_need_their_runs_alone(evidence: claims.Evidence, tmp_path: Path) -> None:
+    chosen = figures.select(["fr-fig8", "wireless-fig4"])
+    assert [output.name for output in chosen] == ["wireless-fig4", "fr-fig8"]
+    assert {need.scenario.partition("[")[0] for need in figures.needs(chosen)} == {
+        "sc-wireless-ber",
+        "sc-wireless-ber-option",
+        "fr-random",
+        "fr-random-nosack",
+    }
+    assert [path.name for path in figures.write(tmp_path, evidence, chosen)] == ["wireless-fig4.png", "fr-fig8.png"]
+    with pytest.raises(LabError, match="fig5: no such figure; there are fig8"):
+        figures.select(["fig5"])
+
+
+def test_curves_of_a_sweep(evidence: claims.Evidence) -> None:
+    """Two connections of 1 Mbit/s use 0.518 of 4 Mbit/s."""
+    chosen = next(p for p in figures.PICTURES if p.name == "fr-fig3")
+    top, bottom = chosen.draw(evidence).axes
+    assert [text.get_text() for text in top.figure.legends[0].get_texts()] == list(figures_fr.ROLES.values())
+    assert len(top.lines) == len(bottom.lines) == len(figures_fr.ROLES)
+    rates, mbit = (np.asarray(values) for values in top.lines[0].get_data())
+    assert np.array_equal(rates, [2, 10, 45, 100, 150]) and np.array_equal(mbit, np.ones(5))
+    assert np.asarray(bottom.lines[0].get_ydata()) == pytest.approx(2 * 1500 / 1448 / 4)
+    assert bottom.get_xscale() == "log"
+
+
+def test_rate_over_time(evidence: claims.Evidence) -> None:
+    curve = figures_fr.rate_over_time(evidence, "westwood_fr")
+    assert curve.x == pytest.approx([0, 4, 8])
+    assert curve.y == pytest.approx([1, 1, 1])
+
+
+def test_table_of_friendliness(evidence: claims.Evidence) -> None:
+    """Ours 1, the other kind 2 Mbit/s, with each and beside its own."""
+    lines = figures_fr.friendly_table(evidence, "cubic", "fq_codel").splitlines()
+    assert [line.count("|") for line in lines[2:]] == [7] * 11
+    assert [cell.strip() for cell in lines[-1].split("|")[1:-1]] == ["200", "10", *["0.50 / 1.00"] * 4]
 
 
 def test_a_table_has_the_papers_values_beside_ours(evidence: claims.Evidence) -> None:
@@ -83,7 +127,7 @@ def test_choice_of_n_op(evidence: claims.Evidence) -> None:
 
 
 def test_santacruz_is_run_from_both_sources_and_the_others_once() -> None:
-    needs = figures.needs()
+    needs = figures.needs(figures.select())
     assert len(needs) == len(set(needs))
     assert Need("sc-basic", "reno") in needs and Need("sc-basic-option", "reno") not in needs
     assert all(

@@ -140,16 +140,20 @@ def claims_table(judged: "list[claims.Judgement]") -> Table:
 @app.command("figures")
 def figures_command(
     directory: Annotated[Path | None, typer.Argument(metavar="DIR", help="default build/figures")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="how their names begin, e.g. fr-; repeatable; default: all")
+    ] = None,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
 ) -> None:
-    """Figures and tables of the Santa Cruz papers from our runs: PNGs and tables.md; the runs in build/claims."""
+    """Figures and tables of the papers from our runs: PNGs and Markdown; the runs in build/claims."""
     from hetlab import claims, figures
 
     out = directory or BUILD / "figures"
+    chosen = figures.select(only or [])
     evidence = claims.Evidence(BUILD / "claims")
-    planned = claims.plan(figures.needs(), evidence)
+    planned = claims.plan(figures.needs(chosen), evidence)
     fail_on(carry_out(planned, "virtual", evidence.out, evidence.add, machines=machines))
-    for path in figures.write(out, evidence):
+    for path in figures.write(out, evidence, chosen):
         print(path)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Figures and tables of the two Santa Cruz papers, from runs of our own beside the papers' values.
+"""Figures and tables of the papers, from runs of our own beside the papers' values; here those of Santa Cruz.
 
-Every figure and table says which runs it needs, as a claim does; ``write`` makes
-PNGs and tables.md of the evidence.
+Every figure and sheet of tables says which runs it needs, as a claim does; ``write`` makes PNGs and Markdown of the
+evidence.
 """
 
 import dataclasses
@@ -27,6 +27,7 @@ from hetlab.claims_santacruz import (
     trio,
     wireless,
 )
+from hetlab.errors import LabError
 from hetlab.plots_papers import Curve, Stage, paper_figure, save_small
 
 BER_1E6 = "1e-06"
@@ -45,7 +46,18 @@ class Picture:
     draw: Callable[[Evidence], Figure]
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """Tables; they are written to NAME.md."""
+
+    name: str
+    needs: tuple[Need, ...]
+    compose: Callable[[Evidence], str]
+
+
+Output = Picture | Sheet
 PICTURES: list[Picture] = []
+SHEETS: list[Sheet] = []
 
 
 def picture(name: str, *needs: Need) -> Callable[[Callable[[Evidence], Figure]], Callable[[Evidence], Figure]]:
@@ -331,22 +343,46 @@ def _choice(e: Evidence, place: str, n_op: float) -> str:
     return f"{mbit:.3g} / {run['owd_ms']['mean'] - least:.1f} / {run['queue']['drops']:.0f}"
 
 
+def tables(e: Evidence) -> str:
+    """All of them."""
+    said = "Written by `hetlab figures`. Rates count headers; delays are those of delivery (docs/lab.md), from 2 s on."
+    return "\n\n".join([said, *(paper_table(e, t) for t in TABLES), choice_table(e)])
+
+
+SHEETS.append(Sheet("tables", tuple(dict.fromkeys([*TABLE_NEEDS, *CHOICE_NEEDS])), tables))
+
+
 # -------------------------------------------------------------------- output
 
 
-def needs() -> list[Need]:
+def select(prefixes: Iterable[str] = ()) -> list[Output]:
+    """Figures and sheets whose names begin with one of these; all without any."""
+    from hetlab import figures_fr  # noqa: F401 - register
+
+    every: list[Output] = [*PICTURES, *SHEETS]
+    prefixes = tuple(prefixes)
+    for prefix in prefixes:
+        if not any(o.name.startswith(prefix) for o in every):
+            raise LabError(f"{prefix}: no such figure; there are {', '.join(o.name for o in every)}")
+    return [o for o in every if not prefixes or o.name.startswith(prefixes)]
+
+
+def needs(chosen: Iterable[Output]) -> list[Need]:
     """All runs."""
-    return list(dict.fromkeys([*(n for p in PICTURES for n in p.needs), *TABLE_NEEDS, *CHOICE_NEEDS]))
+    return list(dict.fromkeys(need for output in chosen for need in output.needs))
 
 
-def write(directory: Path, e: Evidence) -> list[Path]:
-    """PNGs and tables.md."""
+def write(directory: Path, e: Evidence, chosen: Iterable[Output]) -> list[Path]:
+    """PNGs and Markdown."""
     directory.mkdir(parents=True, exist_ok=True)
-    written = []
-    for p in PICTURES:
-        written.append(directory / f"{p.name}.png")
-        save_small(p.draw(e), written[-1])
-    written.append(directory / "tables.md")
-    said = "Written by `hetlab figures`. Rates count headers; delays are those of delivery (docs/lab.md), from 2 s on."
-    written[-1].write_text("\n\n".join([said, *(paper_table(e, t) for t in TABLES), choice_table(e)]) + "\n")
-    return written
+    return [_write(directory, e, output) for output in chosen]
+
+
+def _write(directory: Path, e: Evidence, output: Output) -> Path:
+    if isinstance(output, Sheet):
+        path = directory / f"{output.name}.md"
+        path.write_text(output.compose(e) + "\n")
+    else:
+        path = directory / f"{output.name}.png"
+        save_small(output.draw(e), path)
+    return path
