@@ -18,19 +18,31 @@
  *
  * which takes the connection back into slow start while the pipe is not full.
  *
- * Differences from the paper
- *  - A loss never raises the window at once (jump=1 restores it). Where
- *    BWE * RTTmin / a exceeds cwnd, ssthresh takes it after recovery and slow
- *    start carries the window there; a jump sends the difference as one burst
- *    (10 Mbit/s, 600 ms, 0.5 % loss: +12 % goodput, 2500 drops instead of 60).
+ * Differences from the paper; in parentheses what restores it
+ *  - Samples are taken where the bottleneck was busy with us (est_busy.h), so
+ *    that neither bunched ACKs nor a window or application that does not fill
+ *    the pipe are taken for the rate of the path (estimator=0).
+ *  - A loss beside a queue that stood for a round is congestion: it leaves at
+ *    most beta of the window and raises nothing, nor does GFR (queue_ms=0).
+ *    Two flows took 29 times the share of two reno flows beside them in a
+ *    codel queue (20 Mbit/s, 200 ms) without it, 4 times with it.
+ *  - On a path where no packet waited for a round, the estimate is a lower
+ *    bound, and GFR takes twice the window for BWE * RTTmin (queue_ms=0). Beside
+ *    on/off UDP at 45 Mbit/s, 500 ms: 20.9 instead of 6.2 Mbit/s.
+ *  - A loss never raises the window at once. Where BWE * RTTmin / a exceeds
+ *    cwnd, the window grows by slow start, during the recovery too: PRR's
+ *    count of what may be sent is kept at twice what was delivered while less
+ *    is in flight than ssthresh (jump=1). 20 Mbit/s, 600 ms, 1 % loss: 17.1
+ *    instead of 10.0 Mbit/s; a jump sends the difference as one burst.
+ *  - RTTmin follows a path that gets longer (est_minrtt.h, reroute=0).
+ *  - ECN-Echo halves the window, as it says congestion.
  *  - Delivered data is counted from the stack's delivery counter, selective and
  *    duplicate ACKs included, so no average segment size is guessed.
- *  - A sample during which the application limited the sender can raise BWE
- *    but not lower it; idle time does not count.
- *  - ECN-Echo is answered like three duplicate ACKs.
+ *  - estimator=0: a sample during which the application limited the sender can
+ *    raise BWE but not lower it; idle time does not count.
  *
- * ss -ti: vegas enabled = an estimate exists, rttcnt = BWE in kbyte/s, rtt and
- * minrtt in microseconds.
+ * ss -ti: vegas enabled = an estimate exists, rttcnt = BWE in bytes/s, rtt
+ * (smoothed) and minrtt in microseconds.
  *
  * Reference
  *   Casetti, Gerla, Lee, Mascolo, Sanadidi: TCP with Faster Recovery. MILCOM 2000.

@@ -37,7 +37,7 @@ done
 n=$(info santacruz | tail -n 1 | grep -o '"cc_info":.*' | field rttcnt)
 check "santacruz: $n packets queued, n_op is 3" between "$n" 1 5
 bwe=$(info westwood_fr | tail -n 1 | grep -o '"cc_info":.*' | field rttcnt)
-check "westwood_fr: $bwe kbyte/s on a link of 1250" between "$bwe" 800 1400
+check "westwood_fr: $bwe byte/s on a link of 1195000 of payload" between "$bwe" 1135000 1260000
 rho=$(info hybla_ext | tail -n 1 | grep -o '"cc_info":.*' | field rttcnt)
 check "hybla_ext: rho $rho/100 at 20 ms with rtt0 25 ms is the floor" [ "$rho" = 100 ]
 check "nothing in the kernel log" clean_log
