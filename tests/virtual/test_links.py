@@ -95,6 +95,57 @@ def test_loss_bursts_have_their_length(tmp_path: Path, run_json: Run) -> None:
     assert 2 < np.sum(lost) / begins < 4.2
 
 
+BURSTS = """
+base = "fr-random"
+title = "UDP over the lossy link of fr-random: 400,000 packets"
+duration_s = 20
+[link.bottleneck]
+forward = {{ delay_ms = 1 }}
+[link.exit]
+forward = {{ loss = {{ burst_pkts = {mean} }} }}
+[flow.main]
+proto = "udp"
+rate_mbit = 40
+packet_bytes = 250
+count = 1
+[measure]
+owd = true
+[sweep]
+"link.exit.forward.loss.percent" = [0.1]
+"""
+CHI2_6_BOUND = 22.5  # six degrees of freedom, exceeded once in 1000
+
+
+def bursts(tmp_path: Path, run_json: Run, mean: float) -> tuple[Any, int]:
+    """Lengths of all runs of lost packets, and how many packets were not in one."""
+    scenario = tmp_path / "bursts.toml"
+    scenario.write_text(BURSTS.format(mean=mean))
+    (result,) = run_json(scenario, "--cc", "reno", "--out", tmp_path / f"{mean}")
+    (directory,) = (tmp_path / f"{mean}").glob("*/reno/seed-1")
+    lost = np.isnan(series(directory, "owd-s-d")["owd_ms"])
+    assert result["queue"]["drops"] == 0 < np.sum(lost) == result["queue"]["loss_model_drops"]
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], lost, [False])).astype(int)))
+    return np.diff(edges)[::2], int(np.sum(~lost))
+
+
+def misfit(lengths: Any) -> float:
+    """Chi-square of lengths 1 to 6 and above against the geometric distribution with mean 3."""
+    p = 1 / 3 * (2 / 3) ** np.arange(6)
+    expected = np.append(p, 1 - p.sum()) * len(lengths)
+    seen = np.bincount(np.minimum(lengths, 7), minlength=8)[1:]
+    return float(np.sum((seen - expected) ** 2 / expected))
+
+
+def test_loss_bursts_of_the_faster_recovery_paper(tmp_path: Path, run_json: Run) -> None:
+    """Events with probability 1e-3 outside of a burst, lengths geometric with mean 3; not so if the mean is 2."""
+    lengths, arrived = bursts(tmp_path, run_json, 3)
+    assert arrived > 395_000
+    assert len(lengths) == pytest.approx(1e-3 * arrived, abs=4 * math.sqrt(1e-3 * arrived))
+    assert np.mean(lengths) == pytest.approx(3, abs=4 * math.sqrt(6 / len(lengths)))
+    assert misfit(lengths) < CHI2_6_BOUND
+    assert misfit(bursts(tmp_path, run_json, 2)[0]) > CHI2_6_BOUND
+
+
 def test_round_trip_of_an_empty_path(run_json: Run, tmp_path: Path) -> None:
     """40 + 40 ms, data 0.8 + 5.333 + 0.8 ms; a SYN (60 bytes) and its answer measure the least."""
     (r,) = run_json("sc-basic", "--cc", "reno", "--set", "duration_s=3", "--out", tmp_path)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import call_hetlab
-from hetlab import claims
+from hetlab import claims, claims_fr
 
 pytestmark = pytest.mark.virtual
 Run = Callable[..., list[dict[str, Any]]]
@@ -27,9 +27,10 @@ def goodput(r: dict[str, Any]) -> float:
     return float(r["flows"][0]["goodput_mbit"])
 
 
-# Their runs alone take two minutes each; make claims has them
-SLOW = {"scw-throughput", "rn-drift"}
-CHECKED = [c.id for c in claims.select(["sc-", "scw-", "rn-"]) if c.id not in SLOW]
+# Their runs alone take two minutes each, those of the faster-recovery paper's sweeps and of friendliness a quarter of
+# an hour, fr-bwe at 1 Gbit/s one minute; make claims has them
+SLOW = ("scw-throughput", "rn-drift", "fr-f2", "fr-f3", "fr-f4", "fr-f5-f7", "fr-friendly-", "fr-bwe")
+CHECKED = [c.id for c in claims.select(["sc-", "scw-", "rn-", "fr-"]) if not c.id.startswith(SLOW)]
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,21 @@ def test_claim(judged: dict[str, dict[str, Any]], name: str) -> None:
     """It holds, or does not and has a cause; a cause that is not needed any more is a fault."""
     told = judged[name]
     assert told["verdict"] in ("holds", "excepted"), json.dumps(told, indent=1, ensure_ascii=False)
+
+
+def test_bandwidth_estimate_up_to_100_mbit(run_json: Run, tmp_path: Path) -> None:
+    """fr-bwe without its runs at 1 Gbit/s."""
+    needs = {key: need for key, need in claims_fr.BWE.items() if key[1] <= 100}
+    evidence = claims.Evidence(tmp_path)
+    claims.plan(needs.values(), evidence)
+    files = [f"fr-bwe-{stream}" for stream in claims_fr.STREAMS]
+    fast = ("--set", f'sweep={{ "{claims_fr.RATE}" = [10, 100] }}')
+    for names in ([*files, *fast], [f"{name}-slow" for name in files]):
+        for result in run_json(*names, "--cc", "westwood_fr", "--out", tmp_path):
+            evidence.add(result)
+    found = {key: claims_fr.tracking(evidence, need) for key, need in needs.items()}
+    assert len(found) == 20
+    assert {key: value for key, value in found.items() if value[0] < claims_fr.MOSTLY} == {}
 
 
 def test_paper_rules_by_parameters(run_json: Run, tmp_path: Path) -> None:
