@@ -45,7 +45,9 @@ ROLES = {
     "cubic": "CUBIC",
     "bbr": "BBR",
 }
+# GFR-TCP dashed over FR-TCP: often they do the same
 LOOKS: dict[str, dict[str, Any]] = {
+    GFR: {"dash": (0, (4, 5))},
     SACK: {"dash": (0, (5, 2))},
     RENO: {"dash": (0, (1.5, 1.5)), "shade": 0.25},
     "westwood": {"dash": (0, (5, 2))},
@@ -84,7 +86,7 @@ def _sweep(name: str, title: str, scenario: str, key: str, values: Sequence[floa
     @picture(name, *(run for runs in at.values() for run in runs))
     def draw(e: Evidence) -> Figure:
         """Mean goodput of a connection; where the number of connections or the rate changes, of the link too."""
-        stages = [stage(e, "goodput (Mbit/s)", goodput, at, values)]
+        stages = [stage(e, "per connection (Mbit/s)", goodput, at, values)]
         if key != DELAY:
             stages.append(stage(e, "share of the link", used, at, values))
         return paper_figure(title, stages, AXES[key], values)
