@@ -146,6 +146,16 @@ def test_loss_bursts_of_the_faster_recovery_paper(tmp_path: Path, run_json: Run)
     assert misfit(bursts(tmp_path, run_json, 2)[0]) > CHI2_6_BOUND
 
 
+def test_memory_of_tcp_limits_no_flow(tmp_path: Path, run_json: Run) -> None:
+    """10,000 packets on the way, merged on arrival; by default the kernel closes the window to 64 after 0.9 s."""
+    sweep = 'sweep={ "link.bottleneck.forward.rate_mbit" = [1000] }'
+    run_json("fr-bwe-merged", "--cc", "cubic", "--set", sweep, "--set", "duration_s=2", "--out", tmp_path)
+    (directory,) = tmp_path.glob("*/cubic/seed-1")
+    flow = series(directory, "flows")
+    assert flow["rwnd_limited_us"][-1] == flow["sndbuf_limited_us"][-1] == 0
+    assert flow["unacked"][-1] > 9000
+
+
 def test_round_trip_of_an_empty_path(run_json: Run, tmp_path: Path) -> None:
     """40 + 40 ms, data 0.8 + 5.333 + 0.8 ms; a SYN (60 bytes) and its answer measure the least."""
     (r,) = run_json("sc-basic", "--cc", "reno", "--set", "duration_s=3", "--out", tmp_path)

@@ -53,7 +53,7 @@ def goodput(e: Evidence, run: Need, name: str = "main", key: str = "goodput_mbit
 def row(values: "dict[Any, float] | list[float]", places: int = 2) -> str:
     """For the table: values, with what they belong to if it is given."""
     if isinstance(values, dict):
-        return ", ".join(f"{key} {value:.{places}f}" for key, value in values.items())
+        return ", ".join(f"{key}: {value:.{places}f}" for key, value in values.items())
     return " ".join(f"{value:.{places}f}" for value in values)
 
 
