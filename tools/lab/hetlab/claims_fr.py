@@ -221,8 +221,8 @@ def bandwidth(e: Evidence) -> Verdict:
     found = {key: tracking(e, run) for key, run in BWE.items()}
     said = []
     for stream in STREAMS:
-        mbit = min(SPEEDS_MBIT, key=lambda mbit: found[stream, mbit][0])
-        share, median = found[stream, mbit]
+        share, _off, mbit = min((found[stream, mbit][0], -abs(found[stream, mbit][1]), mbit) for mbit in SPEEDS_MBIT)
+        median = found[stream, mbit][1]
         said.append(f"{stream}: {share:.2f} of the samples, median {median:+.3f} at {mbit:g} Mbit/s")
     least = min(share for share, _median in found.values())
     return Verdict(least >= MOSTLY, f"worst of {'; '.join(said)}")
