@@ -116,6 +116,27 @@ def test_faster_recovery_beats_reno_on_a_lossy_satellite_link(run_json: Run, tmp
         assert goodput(r[cc]) >= 3 * goodput(r["reno"]), cc
 
 
+SLOW_LINKS = {"0.064": "1000", "1": "100"}  # Mbit/s, and ms one way
+
+
+@pytest.mark.parametrize("mbit", SLOW_LINKS)
+def test_estimate_of_a_slow_link(run_json: Run, tmp_path: Path, mbit: str) -> None:
+    """Every overflow sets ssthresh to the pipe; in-tree westwood's filter rounds down and counts in jiffies."""
+    from hetlab.results import series
+
+    link = "link.bottleneck.forward."
+    sets = [f"{link}rate_mbit={mbit}", f"{link}delay_ms={SLOW_LINKS[mbit]}", f"{link}queue_bdp=1.5", "duration_s=200"]
+    args = [word for given in sets for word in ("--set", given)]
+    run_json("bulk", "--cc", "westwood_fr", "--cc", "westwood", *args, "--out", tmp_path)
+    pipe_pkts, chosen = 0.0, {}
+    for cc in ("westwood_fr", "westwood"):
+        flows = series(tmp_path / "bulk" / cc / "seed-1", "flows")
+        pipe_pkts = float(mbit) * 1e6 / 8 / 1500 * flows["cc_minrtt"][-1] / 1e6
+        chosen[cc] = {pkts for pkts in flows["ssthresh"] if pkts and pkts < 10_000}
+    assert chosen["westwood_fr"] and all(pipe_pkts - 1 <= pkts <= pipe_pkts for pkts in chosen["westwood_fr"]), chosen
+    assert min(chosen["westwood"]) < 0.6 * pipe_pkts, chosen
+
+
 def test_santacruz_keeps_its_window_through_random_loss(run_json: Run, tmp_path: Path) -> None:
     args = ("--cc", "santacruz", "--cc", "reno", "--cc", "santacruz:discriminate=0", "--set", "measure.steady_from_s=3")
     r = run_json("sc-wireless", *args, "--out", tmp_path)
