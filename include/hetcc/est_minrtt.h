@@ -51,11 +51,15 @@ static inline void hetcc_minrtt_init(struct hetcc_minrtt *m)
  * hetcc_minrtt_look() - the window has been set so that the queue runs empty
  * @m: minimum
  * @now_us: time, wraps at 2^32
- * @rtt_us: latest round trip; above 2^30 there is no look
+ * @rtt_us: latest round trip; from 2^30 on there is no look
+ *
+ * A look that is open goes on, or one loss after another would let none end.
  */
 static inline void hetcc_minrtt_look(struct hetcc_minrtt *m, u32 now_us,
 				     u32 rtt_us)
 {
+	if (m->looking && (s32)(now_us - m->until_us) < 0)
+		return;
 	m->looking = rtt_us < 1U << 30;
 	m->look_us = HETCC_MINRTT_NONE;
 	m->until_us = now_us + HETCC_MINRTT_LOOK * rtt_us;

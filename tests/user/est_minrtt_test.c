@@ -259,6 +259,34 @@ static void test_steps(void)
 	EXPECT_EQ(m.min_us, RTT_US, "back at once");
 }
 
+/* Losses in every window: the next reduction comes before a look has ended */
+static void test_frequent_losses(void)
+{
+	struct hetcc_minrtt m = fresh(RTT_US);
+	bool raised = false;
+	int i;
+
+	for (i = 0; i < 2 * HETCC_MINRTT_PROBES + 1; i++) {
+		hetcc_minrtt_look(&m, now_us, 2 * RTT_US);
+		raised |= add_for(&m, 3 * RTT_US, 2 * RTT_US);
+	}
+	EXPECT_EQ(raised, true, "a look each round trip and a half");
+	EXPECT_EQ(m.min_us, 2 * RTT_US, "raised");
+}
+
+/* One that has ended without a round trip gives way to the next */
+static void test_expired_look(void)
+{
+	struct hetcc_minrtt m = fresh(RTT_US);
+	u32 from_us = now_us;
+
+	hetcc_minrtt_look(&m, from_us, RTT_US);
+	hetcc_minrtt_look(&m, from_us + 2 * RTT_US, RTT_US);
+	EXPECT_EQ(m.until_us, from_us + 4 * RTT_US, "the next");
+	hetcc_minrtt_look(&m, from_us + 4 * RTT_US - 1, RTT_US);
+	EXPECT_EQ(m.until_us, from_us + 4 * RTT_US, "which is still open");
+}
+
 /* Never above what was seen, never below the smallest since it was raised */
 static void test_any_input(void)
 {
@@ -297,6 +325,8 @@ static const struct tap_case cases[] = {
 	{ "a look is two round trips long", test_look_ends },
 	{ "round trips of 2^30 us and more, and of none", test_bounds },
 	{ "a path that gets longer by 30 ms every 15 s", test_steps },
+	{ "a loss in every window still lets looks end", test_frequent_losses },
+	{ "a look that has ended gives way", test_expired_look },
 	{ "any input", test_any_input },
 };
 
