@@ -22,16 +22,19 @@
  * ACKs come in bunches (delayed, compressed, thinned, merged by GRO). The last
  * ACK of a bunch comes when its data was delivered, the first ones late. A
  * sample therefore ends before a pause at least half as long as the longest in
- * it, and a stretch shorter than a round must be long against its pauses.
+ * it, or else it must be long against its pauses, as must a stretch shorter
+ * than a round. ACKs that waited behind other traffic come back to back after a
+ * pause that may be longer than the round trip; a stretch that begins among
+ * them would not see it, and therefore knows half of the longest before it.
  */
 #ifndef HETCC_EST_BUSY_H
 #define HETCC_EST_BUSY_H
 
 #include "est_ewma.h"
 
-/* A stretch shorter than a round: at least so many of its longest pauses ... */
+/* Long against its pauses: at least so many of the longest */
 #define HETCC_BUSY_PAUSES	8
-/* ... and so long: radio links and hosts gather ACKs for some milliseconds */
+/* A stretch shorter than a round: radio links and hosts gather ACKs for ms */
 #define HETCC_BUSY_LEAST_US	5000U
 /* One packet of so many lost in a round is heavy loss */
 #define HETCC_BUSY_HEAVY	8
@@ -46,7 +49,8 @@
  * @ack_us: arrival of the ACK before its first byte
  * @sent_us: when the newest packet of that ACK was sent
  * @bytes: delivered since
- * @pause_us: longest time between two of its ACKs
+ * @pause_us: longest time between two of its ACKs, at least half of what it was
+ *	      in the stretch before
  */
 struct hetcc_stretch {
 	u32 ack_us;
@@ -171,7 +175,11 @@ static inline void hetcc_busy_pause(struct hetcc_busy *b)
 static inline void hetcc_stretch_begin(struct hetcc_stretch *s, u32 ack_us,
 				       u32 sent_us)
 {
-	*s = (struct hetcc_stretch){ .ack_us = ack_us, .sent_us = sent_us };
+	*s = (struct hetcc_stretch){
+		.ack_us = ack_us,
+		.sent_us = sent_us,
+		.pause_us = s->pause_us / 2,
+	};
 }
 
 static inline void hetcc_stretch_add(struct hetcc_stretch *s, u32 bytes,
@@ -179,6 +187,12 @@ static inline void hetcc_stretch_add(struct hetcc_stretch *s, u32 bytes,
 {
 	s->bytes = hetcc_sat_u32((u64)s->bytes + bytes);
 	s->pause_us = max(s->pause_us, pause_us);
+}
+
+static inline bool hetcc_stretch_is_long(const struct hetcc_stretch *s,
+					 u32 span_us)
+{
+	return span_us / HETCC_BUSY_PAUSES >= s->pause_us;
 }
 
 /* Does it end with the ACK before this one, which came pause_us after it? */
@@ -190,8 +204,11 @@ static inline bool hetcc_stretch_ends(const struct hetcc_stretch *s,
 	/* Close early rather than saturate */
 	if (s->bytes > U32_MAX / 2)
 		return true;
-	return span_us >= want_us &&
-	       (pause_us >= s->pause_us / 2 || span_us / 2 >= want_us);
+	if (span_us < want_us)
+		return false;
+	if (pause_us >= s->pause_us / 2 && span_us / 2 >= s->pause_us)
+		return true;
+	return span_us / 2 >= want_us && hetcc_stretch_is_long(s, span_us);
 }
 
 /* bytes < 2^32, times 10^6 < 2^52 */
@@ -214,7 +231,7 @@ static inline bool hetcc_busy_is_train(const struct hetcc_busy *b,
 {
 	return !b->wary && b->run.bytes &&
 	       span_us >= max(train_us, HETCC_BUSY_LEAST_US) &&
-	       span_us / HETCC_BUSY_PAUSES >= b->run.pause_us;
+	       hetcc_stretch_is_long(&b->run, span_us);
 }
 
 /* Before this ACK is counted: is the run over, by a round or by a gap? */
