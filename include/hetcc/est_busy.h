@@ -309,19 +309,27 @@ static inline void hetcc_busy_note(struct hetcc_busy *b,
 	b->waited |= b->queue_us > a->wait_us;
 }
 
+/*
+ * The packet found the queue empty. What its round trip is above the minimum,
+ * its ACK may have waited; a stretch from here on must be long against that.
+ */
+static inline void hetcc_busy_restart(struct hetcc_busy *b)
+{
+	hetcc_stretch_begin(&b->run, b->ack_us, b->sent_us);
+	b->run.pause_us = max(b->run.pause_us, b->queue_us);
+}
+
 static inline void hetcc_busy_begin(struct hetcc_busy *b,
 				    const struct hetcc_busy_ack *a)
 {
 	if (!a->rtt_us)
 		return;
 	b->running = true;
-	b->ack_us = a->now_us;
-	b->sent_us = a->now_us - a->rtt_us;
-	hetcc_stretch_begin(&b->run, b->ack_us, b->sent_us);
 	b->low_us = 0;
 	b->waited = true;
+	hetcc_busy_note(b, a, a->now_us - a->rtt_us);
+	hetcc_busy_restart(b);
 	hetcc_busy_next_round(b);
-	hetcc_busy_note(b, a, b->sent_us);
 }
 
 /**
@@ -362,7 +370,7 @@ static inline bool hetcc_busy_ack(struct hetcc_busy *b,
 	else
 		b->ack_us = a->now_us;
 	if (!busy)
-		hetcc_stretch_begin(&b->run, b->ack_us, b->sent_us);
+		hetcc_busy_restart(b);
 	return taken;
 }
 

@@ -169,6 +169,7 @@ static const struct stream all_streams[] = {
 	{ ACK_THINNED, 0, 0.35, 0, 0 },
 	{ ACK_MERGED, 0, SETTLED, 0, 0 },
 	{ ACK_REVERSE, 2e3, 0.2, 0, 0.3 },
+	{ ACK_REVERSE, 20e3, 0.3, 0, 0.5 },
 };
 
 /* A window of a part of what fills the path, 1 Mbit/s to 1 Gbit/s, from 10 ms */
@@ -637,6 +638,26 @@ static void test_round_pauses(void)
 	EXPECT_EQ(give_stretch(&b, 1000, queued), 100, "1.875 ms are not");
 }
 
+/* A packet that found no queue, and its ACK 4 ms late: long against those */
+static void test_late_start(void)
+{
+	const struct { u32 acks; bool taken; } rows[] = {
+		{ 32, true }, { 31, false },
+	};
+	struct hetcc_busy_ack a = empty;
+	unsigned int i, j;
+
+	a.rtt_us += 4000;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct hetcc_busy b = begun_by(a);
+
+		for (j = 0; j < rows[i].acks; j++)
+			give(&b, 1000, a);
+		EXPECT_EQ(give(&b, 5000, a), rows[i].taken, "%u ms",
+			  rows[i].acks);
+	}
+}
+
 /* The first proof replaces a lower bound, later ones are averaged */
 static void test_proof(void)
 {
@@ -983,6 +1004,7 @@ static const struct tap_case cases[] = {
 	{ "the longest gap within a stretch", test_gap_edge },
 	{ "a train is eight of its pauses long", test_train_pauses },
 	{ "a sample is two of its pauses long", test_round_pauses },
+	{ "a train is long against a late start", test_late_start },
 	{ "the first proof replaces, later ones are averaged", test_proof },
 	{ "rounds of any kind raise and do not lower", test_lower_bound },
 	{ "a round that was sent slower than acknowledged", test_sent_slower },
