@@ -38,8 +38,8 @@
 #define HETCC_BUSY_LEAST_US	5000U
 /* One packet of so many lost in a round is heavy loss */
 #define HETCC_BUSY_HEAVY	8
-/* Lost bytes are counted in units of 256, of which 24 bits hold 4 GB */
-#define HETCC_BUSY_LOST_SHIFT	8
+/* Lost bytes are counted in units of 16, of which 24 bits hold 256 MB */
+#define HETCC_BUSY_LOST_SHIFT	4
 #define HETCC_BUSY_LOST_MAX	((1U << 24) - 1)
 /* Rounds without short stretches after congestion */
 #define HETCC_BUSY_WARY		15
@@ -69,7 +69,7 @@ struct hetcc_stretch {
  * @queue_us: how long that packet waited
  * @low_us: shortest such time in the open round
  * @standing_us: shortest such time in the round before
- * @lost: lost in the open round, units of 256 bytes
+ * @lost: lost in the open round, units of 16 bytes
  * @running: the times are valid
  * @proven: the estimate has seen a busy stretch, it is no mere lower bound
  * @waited: a packet of the open round waited
