@@ -38,8 +38,8 @@
  *  - ECN-Echo halves the window, as it says congestion.
  *  - Delivered data is counted from the stack's delivery counter, selective and
  *    duplicate ACKs included, so no average segment size is guessed.
- *  - estimator=0: a sample during which the application limited the sender can
- *    raise BWE but not lower it; idle time does not count.
+ *  - A sample during which the application limited the sender can raise BWE but
+ *    not lower it; idle time does not count.
  *
  * ss -ti: vegas enabled = an estimate exists, rttcnt = BWE in bytes/s, rtt
  * (smoothed) and minrtt in microseconds.
@@ -186,6 +186,7 @@ static void westwood_estimate_busy(struct sock *sk, u32 bytes, u32 lost,
 		.wait_us = westwood_wait_us(w),
 		.train_us = westwood_part_us(w, READ_ONCE(train)),
 		.alpha_permille = READ_ONCE(alpha),
+		.limited = !!tp->app_limited,
 	};
 
 	hetcc_busy_ack(&w->busy, &ack);

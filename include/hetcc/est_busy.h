@@ -38,9 +38,9 @@
 #define HETCC_BUSY_LEAST_US	5000U
 /* One packet of so many lost in a round is heavy loss */
 #define HETCC_BUSY_HEAVY	8
-/* Lost bytes are counted in units of 16, of which 24 bits hold 256 MB */
+/* Lost bytes are counted in units of 16, of which 23 bits hold 128 MB */
 #define HETCC_BUSY_LOST_SHIFT	4
-#define HETCC_BUSY_LOST_MAX	((1U << 24) - 1)
+#define HETCC_BUSY_LOST_MAX	((1U << 23) - 1)
 /* Rounds without short stretches after congestion */
 #define HETCC_BUSY_WARY		15
 
@@ -71,6 +71,7 @@ struct hetcc_stretch {
  * @standing_us: shortest such time in the round before
  * @lost: lost in the open round, units of 16 bytes
  * @running: the times are valid
+ * @limited: the application limited the sender in @run
  * @proven: the estimate has seen a busy stretch, it is no mere lower bound
  * @waited: a packet of the open round waited
  * @slack: none of the round before did
@@ -85,8 +86,9 @@ struct hetcc_busy {
 	u32 queue_us;
 	u32 low_us;
 	u32 standing_us;
-	u32 lost:24,
+	u32 lost:23,
 	    running:1,
+	    limited:1,
 	    proven:1,
 	    waited:1,
 	    slack:1,
@@ -103,6 +105,8 @@ struct hetcc_busy {
  * @wait_us: a packet that waits no longer found no queue
  * @train_us: shortest busy stretch that counts
  * @alpha_permille: weight of the old average, 0..999
+ * @limited: the application limits the sender; what is busy then, and whether,
+ *	     is not sure: a lower bound
  */
 struct hetcc_busy_ack {
 	u32 now_us;
@@ -113,6 +117,7 @@ struct hetcc_busy_ack {
 	u32 wait_us;
 	u32 train_us;
 	u32 alpha_permille;
+	bool limited;
 };
 
 /**
@@ -218,12 +223,15 @@ static inline u64 hetcc_stretch_rate(const struct hetcc_stretch *s, u32 span_us)
 }
 
 /* The first proof takes the place of what was a mere lower bound */
-static inline void hetcc_busy_prove(struct hetcc_busy *b, u32 span_us,
+static inline bool hetcc_busy_prove(struct hetcc_busy *b, u32 span_us,
 				    u32 alpha_permille)
 {
+	if (b->limited)
+		return false;
 	hetcc_ewma_add(&b->avg, hetcc_stretch_rate(&b->run, span_us),
 		       b->proven ? alpha_permille : 0);
 	b->proven = true;
+	return true;
 }
 
 static inline bool hetcc_busy_is_train(const struct hetcc_busy *b,
@@ -241,12 +249,14 @@ static inline bool hetcc_busy_run(struct hetcc_busy *b,
 	u32 span_us = b->ack_us - b->run.ack_us;
 	bool whole = hetcc_stretch_ends(&b->run, span_us, a->rtt_min_us,
 					a->now_us - b->ack_us);
+	bool taken;
 
 	if (!whole && (busy || !hetcc_busy_is_train(b, span_us, a->train_us)))
 		return false;
-	hetcc_busy_prove(b, span_us, a->alpha_permille);
+	taken = hetcc_busy_prove(b, span_us, a->alpha_permille);
 	hetcc_stretch_begin(&b->run, b->ack_us, b->sent_us);
-	return true;
+	b->limited = false;
+	return taken;
 }
 
 static inline bool hetcc_busy_is_heavy(const struct hetcc_busy *b)
@@ -317,6 +327,7 @@ static inline void hetcc_busy_restart(struct hetcc_busy *b)
 {
 	hetcc_stretch_begin(&b->run, b->ack_us, b->sent_us);
 	b->run.pause_us = max(b->run.pause_us, b->queue_us);
+	b->limited = false;
 }
 
 static inline void hetcc_busy_begin(struct hetcc_busy *b,
@@ -363,8 +374,10 @@ static inline bool hetcc_busy_ack(struct hetcc_busy *b,
 	taken = hetcc_busy_run(b, a, busy);
 	taken |= hetcc_busy_round(b, a);
 	hetcc_stretch_add(&b->round, a->bytes, pause_us);
-	if (busy)
+	if (busy) {
 		hetcc_stretch_add(&b->run, a->bytes, pause_us);
+		b->limited |= a->limited;
+	}
 	if (known)
 		hetcc_busy_note(b, a, sent_us);
 	else

@@ -107,6 +107,7 @@ struct net {
 	u32 lost;
 	u32 repairs;
 	u32 backlog;
+	u32 limited_until;
 	u32 acked_newest;
 	u32 rtt_min_us;
 
@@ -303,6 +304,7 @@ static void net_estimator(u32 pkts, u32 lost, u32 rtt_us)
 		.bytes = pkts * net.segment,
 		.lost = lost * net.segment,
 		.rtt_us = rtt_us,
+		.limited = net.limited_until > 0,
 	};
 
 	if (rtt_us)
@@ -331,6 +333,8 @@ static void net_ack(void)
 		net.lost = max(net.lost, net_dropped(a.newest - NET_DUPTHRESH));
 	net.repairs += net.lost - lost;
 	net_estimator(pkts, net.lost - lost, rtt_us);
+	if (net.delivered > net.limited_until)
+		net.limited_until = 0;
 	net.window = min(net.window + pkts, max(net.window_max, net.window));
 }
 
@@ -346,8 +350,11 @@ static double net_wake_us(void)
 	return at_us;
 }
 
+/* As tcp_rate_check_app_limited(): there was room, and nothing to send */
 static void net_write(void)
 {
+	if (!net.backlog && net_in_flight() < net.window)
+		net.limited_until = max(net.delivered + net_in_flight(), 1U);
 	net.write_us += net.app_us;
 	net.backlog += net.app_pkts;
 }

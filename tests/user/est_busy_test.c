@@ -259,6 +259,34 @@ static void test_small_unproven(void)
 	small_windows(true, check_small_unproven);
 }
 
+/* Requests of @pkts packets each @gaps times their time on the wire */
+static void write_now_and_then(const struct stream *s, u32 pkts, double gaps)
+{
+	unsigned int r, t;
+
+	for (r = 1; r < ARRAY_SIZE(rates) - 1; r++) {
+		for (t = 1; t < ARRAY_SIZE(rtts_us); t++) {
+			start(s, rates[r], rtts_us[t]);
+			know_rtt_min();
+			net.app_pkts = pkts;
+			net.app_us = gaps * pkts * net_service_us();
+			net_believe(rates[r], true);
+			net_run(20 * (net.prop_us + net.app_us));
+			expect_near_rate(s->bound, "application-limited");
+		}
+	}
+}
+
+static void test_application_limited(void)
+{
+	static const u32 pkts[] = { 1, 2, 5, 20, 100, 1000 };
+	unsigned int i, p;
+
+	for (i = 0; i < ARRAY_SIZE(all_streams); i++)
+		for (p = 0; p < ARRAY_SIZE(pkts); p++)
+			write_now_and_then(&all_streams[i], pkts[p], 2.5);
+}
+
 /* Idle for seconds to hours between short exchanges, nothing left in flight */
 static void test_idle(void)
 {
@@ -658,6 +686,24 @@ static void test_late_start(void)
 	}
 }
 
+static void test_limited(void)
+{
+	struct hetcc_busy b = begun();
+	struct hetcc_busy_ack a = queued;
+
+	give(&b, 1000, queued);
+	a.limited = true;
+	give(&b, 1000, a);
+	EXPECT_EQ(b.limited, true, "its stretch is");
+	b.avg.scaled = 50000000 * HETCC_EWMA_ONE;
+	EXPECT_EQ(give_until(&b, 1000, queued), 199, "no sample of a round");
+	EXPECT_EQ(b.proven, true, "the next stretch is one");
+	EXPECT_EQ(hetcc_busy_get(&b), 10000000, "and proof");
+	give(&b, 1000, a);
+	give(&b, HAND_RTT_US + 1000, queued);
+	EXPECT_EQ(b.limited, false, "a gap begins another stretch");
+}
+
 /* The first proof replaces a lower bound, later ones are averaged */
 static void test_proof(void)
 {
@@ -783,6 +829,20 @@ static void test_no_bytes(void)
 	EXPECT_EQ(b.lost, 10, "its losses count");
 }
 
+/* A minimum that the caller has just raised beyond this round trip */
+static void test_below_minimum(void)
+{
+	struct hetcc_busy b = begun();
+	struct hetcc_busy_ack a = queued;
+
+	a.rtt_us = a.rtt_min_us - 1;
+	give(&b, 200000, queued);
+	give(&b, 1000, a);
+	EXPECT_EQ(b.queue_us, 0, "no queue");
+	give(&b, 1000, a);
+	EXPECT_EQ(b.run.bytes, 0, "the next found none");
+}
+
 static void test_pause(void)
 {
 	struct hetcc_busy b = begun();
@@ -809,6 +869,7 @@ static struct hetcc_busy_ack random_ack(void)
 			      U32_MAX,
 		.train_us = prng_range(0, 4) ? prng_log32(1, U32_MAX) : 0,
 		.alpha_permille = prng_range(0, 999),
+		.limited = !prng_range(0, 9),
 	};
 
 	return a;
@@ -860,7 +921,7 @@ static void test_saturation(void)
 	struct hetcc_busy_ack a = queued;
 
 	a.bytes = U32_MAX;
-	a.lost = U32_MAX;
+	a.lost = HETCC_BUSY_LOST_MAX + 1;
 	give(&b, 1000, a);
 	EXPECT_EQ(b.run.bytes, U32_MAX, "saturated");
 	EXPECT_EQ(b.lost, HETCC_BUSY_LOST_MAX, "saturated");
@@ -987,6 +1048,8 @@ static const struct tap_case cases[] = {
 	  test_small_burst },
 	{ "small window, no proof: at least what is sent, at most the rate",
 	  test_small_unproven },
+	{ "application-limited phases do not change a proven estimate",
+	  test_application_limited },
 	{ "idle times do not change a proven estimate", test_idle },
 	{ "the rate halves or doubles: within 5 % in 16 and 13 samples",
 	  test_rate_changes },
@@ -1005,6 +1068,7 @@ static const struct tap_case cases[] = {
 	{ "a train is eight of its pauses long", test_train_pauses },
 	{ "a sample is two of its pauses long", test_round_pauses },
 	{ "a train is long against a late start", test_late_start },
+	{ "what an application limited is no sample", test_limited },
 	{ "the first proof replaces, later ones are averaged", test_proof },
 	{ "rounds of any kind raise and do not lower", test_lower_bound },
 	{ "a round that was sent slower than acknowledged", test_sent_slower },
@@ -1012,6 +1076,7 @@ static const struct tap_case cases[] = {
 	{ "ACKs without a round trip", test_no_round_trip },
 	{ "ACKs that were overtaken", test_reordered },
 	{ "ACKs that deliver nothing", test_no_bytes },
+	{ "a round trip below the minimum", test_below_minimum },
 	{ "a pause ends both stretches", test_pause },
 	{ "any input: no overflow, an estimate in range", test_any_input },
 	{ "the clock may wrap", test_clock_wrap },
