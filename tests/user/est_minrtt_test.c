@@ -123,6 +123,21 @@ static void test_same_edge(void)
 	EXPECT_EQ(m.min_us, low_us, "their smallest");
 }
 
+/* The smallest of a row, whichever it is, and of no row before */
+static void test_smallest_of_row(void)
+{
+	const u32 low_us = 2 * RTT_US, high_us = low_us + low_us / 64;
+	struct hetcc_minrtt m = fresh(RTT_US);
+
+	look(&m, low_us);
+	look(&m, RTT_US);
+	look(&m, high_us);
+	look(&m, high_us - 100);
+	look(&m, high_us);
+	EXPECT_EQ(look(&m, high_us), true, "four");
+	EXPECT_EQ(m.min_us, high_us - 100, "the second");
+}
+
 /* The smallest round trip of a look counts, not the last and not the first */
 static void test_smallest_of_look(void)
 {
@@ -317,6 +332,7 @@ static const struct tap_case cases[] = {
 	{ "four looks raise, three do not", test_four_looks },
 	{ "longer by more than an eighth", test_longer_edge },
 	{ "looks agree within a 32nd", test_same_edge },
+	{ "a row is its smallest look", test_smallest_of_row },
 	{ "a look is the smallest it saw", test_smallest_of_look },
 	{ "a look at the old path breaks the row", test_row_broken },
 	{ "a queue that comes and goes is no path", test_queue },
