@@ -774,6 +774,65 @@ static void test_heavy_edge(void)
 	heavy(U32_MAX, 7000000);
 }
 
+/* So many ACKs 1 ms apart, the last of them after a round or more */
+static void rounds(struct hetcc_busy *b, u32 n, struct hetcc_busy_ack a)
+{
+	u32 i;
+
+	for (i = 0; i < n * HAND_RTT_US / 1000 * 2; i++)
+		give(b, 1000, a);
+}
+
+static void test_standing(void)
+{
+	struct hetcc_busy b = begun_by(empty);
+	struct hetcc_busy_ack a = queued;
+
+	EXPECT_EQ(hetcc_busy_standing_us(&b), 0, "nothing known");
+	rounds(&b, 3, queued);
+	EXPECT_EQ(hetcc_busy_standing_us(&b), HAND_RTT_US, "a queue");
+	a.rtt_us = a.rtt_min_us + 7;
+	give(&b, 1000, a);
+	EXPECT_EQ(hetcc_busy_standing_us(&b), 7, "one packet found less");
+	rounds(&b, 3, queued);
+	EXPECT_EQ(hetcc_busy_standing_us(&b), HAND_RTT_US, "forgotten");
+}
+
+static void test_slack(void)
+{
+	struct hetcc_busy b = begun_by(empty);
+	struct hetcc_busy_ack a = empty;
+
+	EXPECT_EQ(hetcc_busy_has_slack(&b), false, "nothing known");
+	a.wait_us = 100;
+	a.rtt_us = a.rtt_min_us + a.wait_us;
+	rounds(&b, 2, a);
+	EXPECT_EQ(hetcc_busy_has_slack(&b), true, "none waited longer");
+	a.rtt_us++;
+	give(&b, 1000, a);
+	EXPECT_EQ(hetcc_busy_has_slack(&b), false, "one did");
+	a.rtt_us--;
+	rounds(&b, 1, a);
+	EXPECT_EQ(hetcc_busy_has_slack(&b), true, "a round without");
+}
+
+static void test_wary(void)
+{
+	struct hetcc_busy b = begun_by(empty);
+	u32 i;
+
+	hetcc_busy_congested(&b);
+	for (i = 0; b.wary && i < 100; i++)
+		rounds(&b, 1, empty);
+	EXPECT_IN(i, HETCC_BUSY_WARY / 2, HETCC_BUSY_WARY, "rounds");
+	b = begun();
+	b.run.bytes = 1000000;
+	b.ack_us += 10000;
+	EXPECT_TRUE(hetcc_busy_is_train(&b, 10000, 5000), "a train");
+	hetcc_busy_congested(&b);
+	EXPECT_TRUE(!hetcc_busy_is_train(&b, 10000, 5000), "no longer");
+}
+
 /* Retransmitted data: counted, the next round trip says if the path was busy */
 static void test_no_round_trip(void)
 {
@@ -1073,6 +1132,9 @@ static const struct tap_case cases[] = {
 	{ "rounds of any kind raise and do not lower", test_lower_bound },
 	{ "a round that was sent slower than acknowledged", test_sent_slower },
 	{ "heavy loss is more than an eighth", test_heavy_edge },
+	{ "a queue that stands", test_standing },
+	{ "a path on which no packet waits", test_slack },
+	{ "no trains for fifteen rounds after congestion", test_wary },
 	{ "ACKs without a round trip", test_no_round_trip },
 	{ "ACKs that were overtaken", test_reordered },
 	{ "ACKs that deliver nothing", test_no_bytes },
