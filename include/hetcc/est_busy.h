@@ -32,15 +32,19 @@
 
 #include "est_ewma.h"
 
-/* Long against its pauses: at least so many of the longest */
+/* A stretch shorter than a round: at least so many of its longest pauses ... */
 #define HETCC_BUSY_PAUSES	8
-/* A stretch shorter than a round: radio links and hosts gather ACKs for ms */
+/* ... and so long: radio links and hosts gather ACKs for some milliseconds */
 #define HETCC_BUSY_LEAST_US	5000U
+/* A longer one ends without a pause like that after so many */
+#define HETCC_BUSY_ENOUGH	4
 /* One packet of so many lost in a round is heavy loss */
 #define HETCC_BUSY_HEAVY	8
 /* Lost bytes are counted in units of 16, of which 23 bits hold 128 MB */
 #define HETCC_BUSY_LOST_SHIFT	4
 #define HETCC_BUSY_LOST_MAX	((1U << 23) - 1)
+/* More than so many times the shortest sample make no difference: 0.8^20 is 0.01 */
+#define HETCC_BUSY_TIMES	20U
 /* Rounds without short stretches after congestion */
 #define HETCC_BUSY_WARY		15
 
@@ -194,12 +198,6 @@ static inline void hetcc_stretch_add(struct hetcc_stretch *s, u32 bytes,
 	s->pause_us = max(s->pause_us, pause_us);
 }
 
-static inline bool hetcc_stretch_is_long(const struct hetcc_stretch *s,
-					 u32 span_us)
-{
-	return span_us / HETCC_BUSY_PAUSES >= s->pause_us;
-}
-
 /* Does it end with the ACK before this one, which came pause_us after it? */
 static inline bool hetcc_stretch_ends(const struct hetcc_stretch *s,
 				      u32 span_us, u32 want_us, u32 pause_us)
@@ -213,7 +211,8 @@ static inline bool hetcc_stretch_ends(const struct hetcc_stretch *s,
 		return false;
 	if (pause_us >= s->pause_us / 2 && span_us / 2 >= s->pause_us)
 		return true;
-	return span_us / 2 >= want_us && hetcc_stretch_is_long(s, span_us);
+	return span_us / 2 >= want_us &&
+	       span_us / HETCC_BUSY_ENOUGH >= s->pause_us;
 }
 
 /* bytes < 2^32, times 10^6 < 2^52 */
@@ -222,14 +221,28 @@ static inline u64 hetcc_stretch_rate(const struct hetcc_stretch *s, u32 span_us)
 	return div_u64((u64)s->bytes * HETCC_USEC_PER_SEC, span_us);
 }
 
+/* A sample that is several times as long as it must be weighs as much */
+static inline u32 hetcc_busy_alpha(const struct hetcc_busy *b, u32 span_us,
+				   const struct hetcc_busy_ack *a)
+{
+	u32 rounds = span_us / max(a->rtt_min_us, 1U);
+	u32 pauses = span_us / 2 / max(b->run.pause_us, 1U);
+	u32 times = min(min(rounds, pauses), HETCC_BUSY_TIMES);
+	u32 alpha = a->alpha_permille;
+
+	while (times-- > 1)
+		alpha = alpha * a->alpha_permille / HETCC_PERMILLE;
+	return alpha;
+}
+
 /* The first proof takes the place of what was a mere lower bound */
 static inline bool hetcc_busy_prove(struct hetcc_busy *b, u32 span_us,
-				    u32 alpha_permille)
+				    const struct hetcc_busy_ack *a)
 {
 	if (b->limited)
 		return false;
 	hetcc_ewma_add(&b->avg, hetcc_stretch_rate(&b->run, span_us),
-		       b->proven ? alpha_permille : 0);
+		       b->proven ? hetcc_busy_alpha(b, span_us, a) : 0);
 	b->proven = true;
 	return true;
 }
@@ -239,7 +252,7 @@ static inline bool hetcc_busy_is_train(const struct hetcc_busy *b,
 {
 	return !b->wary && b->run.bytes &&
 	       span_us >= max(train_us, HETCC_BUSY_LEAST_US) &&
-	       hetcc_stretch_is_long(&b->run, span_us);
+	       span_us / HETCC_BUSY_PAUSES >= b->run.pause_us;
 }
 
 /* Before this ACK is counted: is the run over, by a round or by a gap? */
@@ -253,7 +266,7 @@ static inline bool hetcc_busy_run(struct hetcc_busy *b,
 
 	if (!whole && (busy || !hetcc_busy_is_train(b, span_us, a->train_us)))
 		return false;
-	taken = hetcc_busy_prove(b, span_us, a->alpha_permille);
+	taken = hetcc_busy_prove(b, span_us, a);
 	hetcc_stretch_begin(&b->run, b->ack_us, b->sent_us);
 	b->limited = false;
 	return taken;

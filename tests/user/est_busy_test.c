@@ -650,7 +650,7 @@ static u32 give_stretch(struct hetcc_busy *b, u32 pause_us,
 	return n;
 }
 
-/* Two pauses and a long one next, or eight; half of them is known to the next */
+/* Two pauses and a long one next, or four; half of them is known to the next */
 static void test_round_pauses(void)
 {
 	struct hetcc_busy b = begun();
@@ -658,8 +658,8 @@ static void test_round_pauses(void)
 	EXPECT_EQ(give_stretch(&b, 100000, queued), 3, "two of 100 ms");
 	EXPECT_EQ(b.run.pause_us, 100000, "that of the ACK that ended it");
 	EXPECT_EQ(give_stretch(&b, 60000, queued), 3, "100 + 2 * 60 ms");
-	EXPECT_EQ(give_stretch(&b, 1000, queued), 421, "eight of 60 ms");
-	EXPECT_EQ(give_stretch(&b, 1000, queued), 240, "eight of 30 ms");
+	EXPECT_EQ(give_stretch(&b, 1000, queued), 181, "four of 60 ms");
+	EXPECT_EQ(give_stretch(&b, 1000, queued), 200, "of 30 ms");
 	EXPECT_EQ(give_stretch(&b, 1000, queued), 200, "two rounds at most");
 	give_stretch(&b, 1000, queued);
 	EXPECT_EQ(give_stretch(&b, 1000, queued), 200, "3.75 ms are too long");
