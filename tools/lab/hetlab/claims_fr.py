@@ -338,7 +338,7 @@ OURS = (FR, GFR)
 def _threes(values: tuple[float, ...]) -> str:
     """Round trips apart."""
     n = len(FRIEND_COUNTS)
-    return " | ".join(row(list(values[i : i + n])) for i in range(0, len(values), n))
+    return " / ".join(row(list(values[i : i + n])) for i in range(0, len(values), n))
 
 
 for kind in FRIEND_OTHERS:
