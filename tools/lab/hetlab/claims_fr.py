@@ -151,7 +151,7 @@ def carried_mbit(e: Evidence, run: Need) -> float:
     needs=[point(name, cc, at) for name, at in POINTS for cc in (FR, GFR, SACK, RENO)],
 )
 def random_losses(e: Evidence) -> Verdict:
-    """Each of the two in so many of those points of the three sweeps at which Reno or SACK leaves something of the link."""
+    """Each of the two, in the points of the three sweeps at which Reno and SACK leave something of the link."""
     best = [max(goodput(e, point(name, cc, at)) for cc in (SACK, RENO)) for name, at in POINTS]
     open_to = [i for i, (name, at) in enumerate(POINTS) if best[i] < FULL * carried_mbit(e, point(name, SACK, at))]
     good, said = True, []
