@@ -34,7 +34,8 @@
  *    count of what may be sent is kept at twice what was delivered while less
  *    is in flight than ssthresh (jump=1). 20 Mbit/s, 600 ms, 1 % loss: 17.1
  *    instead of 10.0 Mbit/s; a jump sends the difference as one burst.
- *  - RTTmin follows a path that gets longer (est_minrtt.h, reroute=0).
+ *  - RTTmin follows a path that gets longer (est_minrtt.h, reroute=0). From 40
+ *    to 140 ms at 20 Mbit/s and 0.5 % loss: 11.7 instead of 1.2 Mbit/s.
  *  - ECN-Echo halves the window, as it says congestion.
  *  - Delivered data is counted from the stack's delivery counter, selective and
  *    duplicate ACKs included, so no average segment size is guessed.

@@ -182,6 +182,13 @@ def test_threshold_of_the_satellite(tmp_path: Path, gfr: float, cubic: float, ho
     assert (judged.word == "holds") is holds
 
 
+@pytest.mark.parametrize(("gfr", "holds"), [(4.83, True), (4.82, False)])
+def test_threshold_of_a_longer_path(tmp_path: Path, gfr: float, holds: bool) -> None:
+    """Two flows share what 20 Mbit/s carry: a half is 4.827 for each; the others do not count."""
+    judged = verdict("fr-longer", tmp_path, lambda cc, _name: {FR: 6.0, GFR: gfr}.get(cc, 0.1))
+    assert (judged.word == "holds") is holds
+
+
 @pytest.mark.parametrize(("least", "holds"), [(0.97, True), (0.96, False)])
 def test_threshold_of_friendliness(tmp_path: Path, least: float, holds: bool) -> None:
     """Two flows of each kind at 20 Mbit/s: a fair share of 4.83, a fifth of which is 0.965; Reno's own do not count."""

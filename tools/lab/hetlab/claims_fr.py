@@ -282,6 +282,21 @@ def satellite(e: Evidence) -> Verdict:
     return Verdict(min(times) >= GEO_TIMES, "; ".join(said))
 
 
+LONGER = {cc: need("fr-longer", cc) for cc in (FR, GFR, f"{FR}:reroute=0", "cubic")}
+HALF = 0.5
+
+
+@claim(
+    "fr-longer",
+    paper="40 ms become 140, 0.5 % loss: from 10 s after that half of the link",
+    needs=LONGER.values(),
+)
+def longer_path(e: Evidence) -> Verdict:
+    """Both of ours; the old minimum, and cubic, are told."""
+    got = {cc: goodput(e, run, key="steady_goodput_mbit") / carried_mbit(e, run) for cc, run in LONGER.items()}
+    return Verdict(min(got[FR], got[GFR]) >= HALF, f"of the link {row(got)}")
+
+
 # -------------------------------------------------------------- friendliness
 
 FRIENDS = (FR, f"{FR}:a=2", GFR, SACK)
