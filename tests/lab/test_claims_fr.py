@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Claims of the faster-recovery paper: what they make of given results."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -111,7 +112,7 @@ def test_almost_all_points_of_random_losses(tmp_path: Path, bad: int, holds: boo
     assert "full for all at 1 more" in said
 
 
-def sustained(out: Path, first: float, others: float) -> bool:
+def sustained(out: Path, first: float, others: float) -> claims.Judgement:
     """fr-f8, where ours have these rates from 100 s on and nothing before; Reno 1 Mbit/s all the time."""
     (chosen,) = claims.select(["fr-f8"])
     evidence = claims.Evidence(out)
@@ -124,13 +125,15 @@ def sustained(out: Path, first: float, others: float) -> bool:
         columns = {"t": np.tile(t, 10), "id": np.repeat(np.arange(10), len(t))}
         pq.write_table(pa.table(columns | {"bytes_received": np.concatenate(octets)}), directory / "received.parquet")
         evidence.add(identity(job) | {"scenario_resolved": {"duration_s": 200}})
-    return claims.judge([chosen], evidence)[0].word == "holds"
+    return claims.judge([chosen], evidence)[0]
 
 
 @pytest.mark.parametrize(("first", "others", "holds"), [(3.1, 3.1, True), (2.9, 4, False), (10, 2, False)])
 def test_thresholds_of_the_last_100_s(tmp_path: Path, first: float, others: float, holds: bool) -> None:
-    """Both the first connection and the mean."""
-    assert sustained(tmp_path, first, others) is holds
+    """Both the first connection and the mean; what numpy compared can be written as JSON, too."""
+    judged = sustained(tmp_path, first, others)
+    assert (judged.word == "holds") is holds
+    assert json.loads(judged.as_json())["sources"]["timestamps"]["holds"] is holds
 
 
 def test_samples_within_5_percent_by_period() -> None:

@@ -220,7 +220,7 @@ class Judgement:
     def as_json(self) -> str:
         """One line."""
         c = self.claim
-        sources = {s: {"holds": v.holds, "ours": v.ours, "counts": v.counts} for s, v in self.verdicts.items()}
+        sources = {s: {"holds": bool(v.holds), "ours": v.ours, "counts": v.counts} for s, v in self.verdicts.items()}
         return json.dumps(
             {"id": c.id, "verdict": self.word, "paper": c.paper, "sources": sources, "cause": c.cause},
             ensure_ascii=False,
