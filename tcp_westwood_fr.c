@@ -25,7 +25,7 @@
  *  - A loss beside a queue that stood for a round is congestion: it leaves at
  *    most beta of the window and raises nothing, nor does GFR (queue_ms=0).
  *    Two flows took 29 times the share of two reno flows beside them in a
- *    codel queue (20 Mbit/s, 200 ms) without it, 4 times with it.
+ *    codel queue (20 Mbit/s, 200 ms) without it, 3 times with it.
  *  - On a path where no packet waited for a round, the estimate is a lower
  *    bound, and GFR takes twice the window for BWE * RTTmin (queue_ms=0). Beside
  *    on/off UDP at 45 Mbit/s, 500 ms: 20.9 instead of 6.2 Mbit/s.
