@@ -55,7 +55,7 @@ def judged(name: str, tmp_path: Path, duration_s: float, tables: Columns, drops:
 
 def received(mbit: claims.Floats) -> dict[str, claims.Floats]:
     """What a flow with this share of the link's rate in each second has received."""
-    octets = np.cumsum(mbit) * 1e6 / 8 * claims_real.PAYLOAD / claims_real.PACKET
+    octets = np.cumsum(mbit) * 1e6 / 8 * claims.PAYLOAD / claims.PACKET
     return {"t": np.arange(len(mbit) + 1.0), "bytes_received": np.append(0.0, octets)}
 
 

@@ -26,6 +26,7 @@ from hetlab.errors import LabError
 from hetlab.packet import host
 
 MAIN_FLOW = 0
+PACKET, PAYLOAD = 1500, scenario.packet_payload(1500)  # bytes: IP packet, and what is left of it beside timestamps
 Floats = npt.NDArray[np.float64]
 Word = Literal["holds", "FAILS", "excepted", "stale cause"]
 BY_TIMESTAMPS, BY_OPTION = "timestamps", "option"
@@ -51,6 +52,17 @@ class Need:
             return self
         name, bracket, point = self.scenario.partition("[")
         return dataclasses.replace(self, scenario=f"{name}-option{bracket}{point}")
+
+
+def point(name: str, cc: str, swept: Mapping[str, Any]) -> Need:
+    """A run at a point of a scenario's sweep; without any, of the scenario."""
+    keys = ",".join(f"{key}={value}" for key, value in swept.items())
+    return Need(f"{name}[{keys}]" if keys else name, cc)
+
+
+def plain_keys(swept: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of a sweep from keyword arguments: a__b for a.b."""
+    return {key.replace("__", "."): value for key, value in swept.items()}
 
 
 @dataclass

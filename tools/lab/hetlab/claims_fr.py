@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from hetlab.claims import Evidence, Floats, Need, Verdict
+from hetlab import claims
+from hetlab.claims import PACKET, PAYLOAD, Evidence, Floats, Need, Verdict, plain_keys
 from hetlab.claims import claim as any_claim
 
 claim = partial(any_claim, option=False)
 
 FR, GFR, SACK, RENO = "westwood_fr", "westwood_gfr", "reno", "reno without SACK"
-PACKET, PAYLOAD = 1500, 1448  # bytes: IP packet, and what is left of it beside timestamps
 COUNT = "flow.main.count"
 RATE = "link.bottleneck.forward.rate_mbit"
 DELAY = "link.bottleneck.forward.delay_ms"
@@ -29,15 +29,14 @@ NOT_WORSE = 0.95
 
 def need(scenario: str, cc: str, **swept: float | str) -> Need:
     """A run; ``a__b=1`` is the point a.b=1 of the sweep."""
-    return point(scenario, cc, {key.replace("__", "."): value for key, value in swept.items()})
+    return point(scenario, cc, plain_keys(swept))
 
 
 def point(scenario: str, cc: str, swept: dict[str, Any]) -> Need:
     """A run at a point of a sweep; RENO runs where SACK is off."""
     if cc == RENO:
         scenario, cc = f"{scenario}-nosack", SACK
-    keys = ",".join(f"{key}={value}" for key, value in swept.items())
-    return Need(f"{scenario}[{keys}]" if keys else scenario, cc)
+    return claims.point(scenario, cc, swept)
 
 
 def tcp(e: Evidence, run: Need, name: str = "main") -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from hetlab.claims import Evidence, Floats, Need, Verdict
+from hetlab.claims import PACKET, PAYLOAD, Evidence, Floats, Need, Verdict, plain_keys, point
 from hetlab.claims import claim as any_claim
 
 claim = partial(any_claim, option=False)
@@ -17,7 +17,6 @@ claim = partial(any_claim, option=False)
 CC = "santacruz"
 N_OP = 3.0
 QUEUE_MARGIN_PKTS = 1.5
-PACKET, PAYLOAD = 1500, 1448  # bytes: IP packet, and what is left of it beside timestamps
 START_UP_S = 10
 NOISE_SETTLED_S = 20
 LINK_MBIT = 20  # of the scenarios that do not say otherwise
@@ -28,8 +27,7 @@ STARVED = 0.02
 
 def need(scenario: str, **swept: float | str | bool) -> Need:
     """A run of santacruz; ``a__b=1`` is the point a.b=1 of the sweep."""
-    point = ",".join(f"{k.replace('__', '.')}={v}" for k, v in swept.items())
-    return Need(f"{scenario}[{point}]" if point else scenario, CC)
+    return point(scenario, CC, plain_keys(swept))
 
 
 def used(e: Evidence, run: Need, link_mbit: float = LINK_MBIT, flow: int = 0, key: str = "goodput_mbit") -> float:

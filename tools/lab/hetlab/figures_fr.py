@@ -20,18 +20,16 @@ from hetlab.claims_fr import (
     FRIENDS,
     GFR,
     ONOFF_DELAYS_MS,
-    PACKET,
-    PAYLOAD,
     RANDOM_DELAYS_MS,
     RATE,
     RATES_MBIT,
     RENO,
     SACK,
+    carried_mbit,
     friendly,
     goodput,
     point,
     shares,
-    tcp,
 )
 from hetlab.figures import SHEETS, Sheet, picture
 from hetlab.plots_papers import Curve, Stage, paper_figure
@@ -65,8 +63,7 @@ def look(cc: str) -> dict[str, Any]:
 
 def used(e: Evidence, run: Need) -> float:
     """Share of the link that all connections have, headers included."""
-    link = e[run]["scenario_resolved"]["links"]["bottleneck"]["forward"]["rate_mbit"]
-    return len(tcp(e, run)) * goodput(e, run) * PACKET / PAYLOAD / float(link)
+    return goodput(e, run) / carried_mbit(e, run)
 
 
 def stage(
