@@ -159,7 +159,7 @@ static inline bool hetcc_busy_has_slack(const struct hetcc_busy *b)
 }
 
 /**
- * hetcc_busy_congested() - a loss or mark said that the pipe is full
+ * hetcc_busy_congested() - a loss said that the pipe is full
  * @b: estimator
  *
  * A stretch shorter than a round then measures how this sender's packets lie
@@ -324,8 +324,6 @@ static inline void hetcc_busy_note(struct hetcc_busy *b,
 				   const struct hetcc_busy_ack *a, u32 sent_us)
 {
 	b->ack_us = a->now_us;
-	if (!a->rtt_us)
-		return;
 	b->sent_us = sent_us;
 	b->queue_us = a->rtt_us - min(a->rtt_us, a->rtt_min_us);
 	b->low_us = min(b->low_us, b->queue_us);
