@@ -200,7 +200,7 @@ def files(directory: Path) -> list[Path]:
 
 
 def test_same_seed_same_bytes_in_any_order(run_json: Run, tmp_path: Path) -> None:
-    """Random loss and bbr's random phases; alone, and after other runs in the same machine."""
+    """Random loss and the random phases of bbr; one at a time, and side by side in another order."""
     args = ("--set", "duration_s=20")
     ccs = ("westwood_fr", "bbr", "hybla_ext")
     run_json("geo", *args, *(x for c in ccs for x in ("--cc", c)), "--machines", "1", "--out", tmp_path / "a")

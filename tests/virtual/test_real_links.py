@@ -237,7 +237,7 @@ def test_offload_merges_at_the_hosts_alone(tmp_path: Path, run_json: Run) -> Non
 
 
 def test_changes_and_skew_repeat(tmp_path: Path, run_json: Run) -> None:
-    """The same bytes alone and after another run in the same machine."""
+    """The same bytes whichever run comes first."""
     (steps,) = udp(tmp_path, steps=', loss = { model = "random", percent = 3 }\n' + EVENTS)
     clocks = tmp_path / "clocks.toml"
     short = {"duration_s = 80": "duration_s = 4", "start_s = 20": "start_s = 1", "[-1000, 200]": "[200]"}

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Guest side: take jobs from a directory until none is left.
+"""Guest side: carry out one job.
 
-Several machines may share the directory; mkdir decides who gets a job. A job is
-a JSON file; beside it ``NAME.claim/`` (taken), ``NAME.done`` (empty) or
-``NAME.error`` (text) say how it stands.
+A job is a JSON file; beside it ``NAME.begun`` (empty), then ``NAME.done`` (empty)
+or ``NAME.error`` (text) say how it stands.
 """
 
 import json
-import os
 import socket
 import sys
 import traceback
@@ -50,26 +48,20 @@ def warm_up() -> None:
 
 
 def main() -> None:
-    """Entry point: ``python -m hetlab.agent DIRECTORY NUMBER``."""
-    queue, number = Path(sys.argv[1]), sys.argv[2]
+    """Entry point: ``python -m hetlab.agent JOB``."""
+    path = Path(sys.argv[1])
+    path.with_suffix(".begun").touch()
     setLogLevel("error")
     Mininet.inited = True  # skips fixLimits: it would raise the descriptor limit, see guest/bin/mnexec
     free_windows()
     warm_up()
-    for path in sorted(queue.glob("*.json")):
-        claim = path.with_suffix(".claim")
-        try:
-            os.mkdir(claim)
-        except FileExistsError:
-            continue
-        (claim / number).touch()
-        try:
-            run_job(json.loads(path.read_text()))
-            path.with_suffix(".done").touch()
-        except LabError as err:
-            tell(path, str(err))
-        except Exception:  # the next job must run whatever this one did
-            tell(path, traceback.format_exc())
+    try:
+        run_job(json.loads(path.read_text()))
+        path.with_suffix(".done").touch()
+    except LabError as err:
+        tell(path, str(err))
+    except Exception:
+        tell(path, traceback.format_exc())
 
 
 if __name__ == "__main__":

@@ -106,14 +106,22 @@ def startup(e: Evidence) -> Verdict:
     return Verdict(not any(lost.values()) and reno > 0, f"lost {listing(lost, 0)}; Reno {reno:.0f}")
 
 
-KERNELS = ("reno", "vegas", "cubic", "bbr")
+KERNELS = ("reno", "vegas", "cubic")
+BBRS = tuple(Need("sc-reverse", "bbr", seed) for seed in range(1, 9))  # its probing begins at a random phase
 
 
-@claim("sc-t3-throughput", paper="1.213, 1.312, 1.390 Mbit/s; Reno 0.823", needs=trio("sc-reverse", *KERNELS))
+@claim(
+    "sc-t3-throughput",
+    paper="1.213, 1.312, 1.390 Mbit/s; Reno 0.823",
+    needs=[*trio("sc-reverse", *KERNELS), *BBRS],
+    cause="holds by the option; by timestamps it is above all but bbr, which has 1.6 % more over eight phases of its "
+    "probing, with 98 to 103 ms of delay (ours 65) and 156 to 222 packets of 1470 lost (ours 0)",
+)
 def reverse_throughput(e: Evidence) -> Verdict:
     """45 % above Reno and above Vegas, or not below the best of the kernel's modules."""
     got = {n: rate(e, ours("sc-reverse", n)) for n in N_OPS}
     others = {cc: rate(e, Need("sc-reverse", cc)) for cc in KERNELS}
+    others["bbr"] = float(np.mean([rate(e, need) for need in BBRS]))
     papers = got[5.0] >= 1.45 * others["reno"] and got[5.0] > others["vegas"]
     good = papers or got[5.0] >= max(others.values()) * 0.99
     return Verdict(good, f"{listing(got)}; " + " ".join(f"{cc} {v:.2f}" for cc, v in others.items()))

@@ -146,7 +146,7 @@ def begin_at() -> float:
     """CLOCK_MONOTONIC of the next whole second that leaves time to settle.
 
     In virtual time that second is BEGIN_S past a multiple of BEGIN_EVERY_S on the wall's clock: santacruz drains at
-    those multiples, and what it does must not depend on what ran before.
+    those multiples, and what it does must not depend on how long the network took to build.
     """
     t0 = math.ceil(time.clock_gettime(time.CLOCK_MONOTONIC)) + SETTLE_S
     if not SEED_FILE.exists():

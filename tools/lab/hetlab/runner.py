@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Carry out jobs: several virtual-time machines side by side, or this host.
 
-Both runners take the same jobs and leave the same files. A machine takes job
-after job; one that dies or overruns its wall-clock limit costs its current job
-and is replaced.
+Both runners take the same jobs and leave the same files. A machine that dies or
+overruns its wall-clock limit costs its own job and no other.
 """
 
 import json
@@ -32,7 +31,7 @@ def wall_limit_s(job: dict[str, Any]) -> float:
 
 
 class VirtualRunner:
-    """Jobs in virtual-time machines that share a queue directory."""
+    """Each job in a virtual-time machine of its own, one a CPU: what a run measures cannot depend on another."""
 
     def __init__(self, executable: Path, modules: Path, machines: int | None = None) -> None:
         self.executable = executable
@@ -42,89 +41,57 @@ class VirtualRunner:
     def run(self, jobs: list[dict[str, Any]], outcome: Outcome) -> None:
         """Run all jobs; ``outcome(job, error or None, wall seconds)`` is called for each as it ends."""
         queue = uml.scratch("queue-")
-        pending = {}
-        for i, job in enumerate(jobs):
-            path = queue / f"{i:05d}.json"
-            path.write_text(json.dumps(job))
-            pending[path] = job
-        team = [_Worker(self, queue, n, cpu) for n, cpu in enumerate(self.cpus[: len(jobs)])]
+        waiting = list(enumerate(jobs))
+        at_work: dict[int, _Seat] = {}
         try:
-            while pending:
-                for path in list(pending):
-                    error, wall_s = _state(path)
-                    if wall_s is not None:
-                        outcome(pending.pop(path), error, wall_s)
-                for worker in team:
-                    worker.watch(pending)
+            while waiting or at_work:
+                for cpu in self.cpus:
+                    if cpu not in at_work and waiting:
+                        number, job = waiting.pop(0)
+                        at_work[cpu] = _Seat(self, job, queue / f"{number:05d}", cpu)
+                for cpu, seat in list(at_work.items()):
+                    if seat.over():
+                        seat.machine.kill()
+                        outcome(seat.job, seat.error, seat.wall_s)
+                        del at_work[cpu]
                 time.sleep(POLL_S)
         finally:
-            for worker in team:
-                worker.machine.kill()
+            for seat in at_work.values():
+                seat.machine.kill()
 
 
-def _state(path: Path) -> tuple[str | None, float | None]:
-    """How a job stands: (error, wall seconds), wall None while it is not over."""
-    done, error = path.with_suffix(".done"), path.with_suffix(".error")
-    over = done if done.exists() else error if error.exists() else None
-    if over is None:
-        return None, None
-    claim = path.with_suffix(".claim")
-    begun = min((p.stat().st_mtime for p in claim.iterdir()), default=over.stat().st_mtime)
-    text = error.read_text() if over is error else None
-    return text, max(over.stat().st_mtime - begun, 0.0)
+class _Seat:
+    """A job and its machine. See agent.py for the files through which they speak."""
 
-
-class _Worker:
-    """One machine, replaced when it dies while jobs are left."""
-
-    def __init__(self, runner: VirtualRunner, queue: Path, number: int, cpu: int) -> None:
-        self.runner, self.queue, self.number, self.cpu = runner, queue, number, cpu
-        self.generation = 0
-        self.machine = self._boot()
-
-    @property
-    def name(self) -> str:
-        return f"{self.number}.{self.generation}"
-
-    def _boot(self) -> uml.Machine:
-        script = f"exec {shlex.quote(str(VENV))}/bin/python -m hetlab.agent {shlex.quote(str(self.queue))} {self.name}"
-        directory = self.queue / f"machine-{self.name}"
+    def __init__(self, runner: VirtualRunner, job: dict[str, Any], directory: Path, cpu: int) -> None:
         directory.mkdir()
-        return uml.boot(self.runner.executable, self.runner.modules, script, directory, self.cpu)
+        self.job = job
+        self.path = directory / "job.json"
+        self.path.write_text(json.dumps(job))
+        script = f"exec {shlex.quote(str(VENV))}/bin/python -m hetlab.agent {shlex.quote(str(self.path))}"
+        self.machine = uml.boot(runner.executable, runner.modules, script, directory, cpu)
+        self.limit_s = wall_limit_s(job)
+        self.error: str | None = None
+        self.wall_s = 0.0
 
-    def _current(self, pending: dict[Path, dict[str, Any]]) -> Path | None:
-        for path in pending:
-            if (path.with_suffix(".claim") / self.name).exists() and _state(path)[1] is None:
-                return path
-        return None
-
-    def watch(self, pending: dict[Path, dict[str, Any]]) -> None:
-        """Notice a dead or hung machine, blame its job, start another."""
-        job = self._current(pending)
-        dead = self.machine.proc.poll() is not None
-        if job is not None and dead:
-            self._blame(job, f"the machine ended during this run:\n{self.machine.console_tail()}")
-        elif job is not None:
-            begun = (job.with_suffix(".claim") / self.name).stat().st_mtime
-            limit = wall_limit_s(pending[job])
-            if time.time() - begun < limit:
-                return
-            self.machine.kill()
-            self._blame(job, f"no end after {limit:.0f} s of real time: stopped (a busy loop holds virtual time still)")
-        elif not dead:
-            return
-        left = [p for p in pending if not p.with_suffix(".claim").exists()]
-        if not left:
-            return
-        if job is None and self.machine.status() != 0:
+    def over(self) -> bool:
+        """Whether the run is over, well or not; LabError if the machine does not start at all."""
+        dead = self.machine.proc.poll() is not None  # before the files: a machine may end in between
+        begun, done, error = (self.path.with_suffix(f".{s}") for s in ("begun", "done", "error"))
+        if done.exists() or error.exists():
+            end = done if done.exists() else error
+            self.error = error.read_text() if end is error else None
+            self.wall_s = max(end.stat().st_mtime - begun.stat().st_mtime, 0.0)
+        elif dead and not begun.exists():
             raise LabError(f"a virtual-time machine does not start:\n{self.machine.console_tail(20)}")
-        self.generation += 1
-        self.machine = self._boot()
-
-    @staticmethod
-    def _blame(job: Path, text: str) -> None:
-        if not job.with_suffix(".done").exists():
-            job.with_suffix(".error").write_text(text)
+        elif dead:
+            self.error = f"the machine ended during this run:\n{self.machine.console_tail()}"
+        elif time.monotonic() - self.machine.started > self.limit_s:
+            limit = f"no end after {self.limit_s:.0f} s of real time"
+            self.error = f"{limit}: stopped (a busy loop holds virtual time still)"
+        else:
+            return False
+        return True
 
 
 class HostRunner:
