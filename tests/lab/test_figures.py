@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
 from PIL import Image
 
-from hetlab import claims, figures, figures_fr, jobs, results
+from hetlab import claims, claims_hybla, figures, figures_fr, figures_hybla, jobs, results
 from hetlab.claims import Need
 from hetlab.errors import LabError
-from hetlab.plots_papers import Curve, Stage, paper_figure, save_small
+from hetlab.plots_papers import Curve, Stack, Stage, paper_figure, save_small, stacks_figure
 
 MAX_BYTES = 60_000
 T = np.linspace(0, 10, 101)
@@ -26,6 +27,11 @@ def table(directory: Path, name: str, **columns: Any) -> None:
     pq.write_table(pa.table(columns), directory / f"{name}.parquet")
 
 
+def _other(job: dict[str, Any]) -> str:
+    """Name of the flows beside those under test."""
+    return "wired" if job["scenario"]["name"].startswith("hybla-fair") else "other"
+
+
 def invented(job: dict[str, Any]) -> dict[str, Any]:
     """A result: 1 Mbit/s of goodput, 60 ms."""
     delay = {"mean": 60.0, "variance": 4.0, "min": 47.0}
@@ -35,7 +41,7 @@ def invented(job: dict[str, Any]) -> dict[str, Any]:
         "cc_params": job["cc_params"],
         "seed": job["seed"],
         "flows": [{"name": "main", "goodput_mbit": 1.0, "steady_goodput_mbit": 1.0} for _ in range(2)]
-        + [{"name": "other", "goodput_mbit": 2.0, "steady_goodput_mbit": 2.0}],
+        + [{"name": _other(job), "goodput_mbit": 2.0, "steady_goodput_mbit": 2.0}],
         "scenario_resolved": {"links": {"bottleneck": {"forward": {"rate_mbit": 4.0}}}},
         "owd_ms": delay,
         "delivery_ms": delay,
@@ -55,6 +61,7 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> claims.Evidence:
             table(directory, "queue", t=T, queue=["bottleneck.forward"] * len(T), pkts=np.floor(WAVE - 16))
             table(directory, "received", t=T, id=[0] * len(T), bytes_received=T * 125_000)
             table(directory, "trace", t=T, id=[0] * len(T), grew=np.arange(len(T)) % 3)
+            table(directory, "owd-s-d", t=T + 1, owd_ms=WAVE)
             table(directory, "delivery-s-d", t=T, delivery_ms=np.where(T > 9, np.nan, WAVE))
     return found
 
@@ -62,6 +69,7 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> claims.Evidence:
 def test_every_figure_and_the_tables_are_written(evidence: claims.Evidence, tmp_path: Path) -> None:
     stems = [path.stem for path in figures.write(tmp_path, evidence, figures.select())]
     papers = {"fig": (8, 9, 11, 13), "wireless-fig": (3, 4, 5, 6), "fr-fig": range(2, 9)}
+    papers["hy-fig"] = (*range(1, 5), *range(6, 12))
     assert stems == [f"{stem}{n}" for stem, numbers in papers.items() for n in numbers] + ["tables", "fr-friendly"]
     for path in tmp_path.glob("*.png"):
         with Image.open(path) as image:
@@ -94,6 +102,53 @@ def test_curves_of_a_sweep(evidence: claims.Evidence) -> None:
     assert np.array_equal(rates, [2, 10, 45, 100, 150]) and np.array_equal(mbit, np.ones(5))
     assert np.asarray(bottom.lines[0].get_ydata()) == pytest.approx(2 * 1500 / 1448 / 4)
     assert bottom.get_xscale() == "log"
+
+
+def pairs(curve: Curve, at: int) -> tuple[float, float]:
+    return float(curve.x[at]), float(curve.y[at])
+
+
+def test_measured_course_and_equation_begin_with_the_first_segment(evidence: claims.Evidence) -> None:
+    """It leaves at 1 s; a tenth of a second apart, so 0.01 thousand a second. Equation 6 has 24 x 33 at 150 ms."""
+    run = claims_hybla.IDEAL[claims_hybla.IDEAL_SPACED, 300]
+    assert figures_hybla.course(evidence, run)[:3] == pytest.approx(np.interp(1 + np.arange(3) * 0.02, T, WAVE))
+    assert figures_hybla.amount(evidence, run)[[0, 51, 101]] == pytest.approx([0.001, 0.011, 0.021])
+    drawn = figures_hybla.equation(claims_hybla.window_pkts, "equation 6", 0.6)
+    assert pairs(drawn, 8) == pytest.approx((0.16, 24 * (32 + 35 / 25)))
+
+
+def test_goodput_by_round_trip(evidence: claims.Evidence) -> None:
+    chosen = next(p for p in figures.PICTURES if p.name == "hy-fig6")
+    (axes,) = chosen.draw(evidence).axes
+    curves = axes.lines[: len(figures_hybla.ROLES)]
+    assert [list(np.asarray(line.get_xdata())) for line in curves] == [
+        list(claims_hybla.CONGESTION[cc]) for cc in figures_hybla.ROLES
+    ]
+    assert list(axes.get_xticks()) == [25, 50, 100, 200, 300, 400, 500, 600]
+    assert all(np.asarray(line.get_ydata()) == pytest.approx(1) for line in curves)
+    assert np.asarray(axes.lines[-1].get_ydata())[0] == pytest.approx(10 / 6 * 1024 / 1076)
+
+
+def test_stack_of_goodputs_and_residual_capacity() -> None:
+    """Two flows of a quarter: half of the link is left, written beside them."""
+    stacks = [Stack("one", [(0.25, "hybla_ext", 0.0), (0.25, "cubic", 0.3)])]
+    figure = stacks_figure("t", stacks, {"long": ("hybla_ext", 0.0), "wired": ("cubic", 0.0)}, "shares")
+    (axes,) = figure.axes
+    bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    assert [(bar.get_x(), bar.get_width()) for bar in bars] == [(0, 0.25), (0.25, 0.25), (0.5, 0.5)]
+    assert [text.get_text() for text in axes.texts] == ["25", "25", "50"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["long", "wired", "residual capacity"]
+
+
+def test_flows_of_a_stack_in_shares_of_the_bottleneck(tmp_path: Path) -> None:
+    evidence = claims.Evidence(tmp_path)
+    run = claims_hybla.FAIR[claims_hybla.SACK]
+    claims.plan([run], evidence)
+    flows = [{"name": f"{n}{i}", "goodput_mbit": 10 * 1024 / 1076 / 10} for n in ("main", "wired") for i in range(3)]
+    evidence.add({"scenario": "hybla-fair", "cc": "reno", "cc_params": {}, "seed": 1, "flows": flows})
+    stack = figures_hybla.stack(evidence, claims_hybla.SACK)
+    assert [value for value, _cc, _shade in stack.parts] == pytest.approx([0.1] * 6)
+    assert [cc for _value, cc, _shade in stack.parts] == ["reno"] * 3 + ["cubic"] * 3
 
 
 def test_rate_over_time(evidence: claims.Evidence) -> None:

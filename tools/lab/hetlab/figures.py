@@ -357,7 +357,7 @@ SHEETS.append(Sheet("tables", tuple(dict.fromkeys([*TABLE_NEEDS, *CHOICE_NEEDS])
 
 def select(prefixes: Iterable[str] = ()) -> list[Output]:
     """Figures and sheets whose names begin with one of these; all without any."""
-    from hetlab import figures_fr  # noqa: F401 - register
+    from hetlab import figures_fr, figures_hybla  # noqa: F401 - register
 
     every: list[Output] = [*PICTURES, *SHEETS]
     prefixes = tuple(prefixes)

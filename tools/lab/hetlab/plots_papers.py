@@ -2,7 +2,7 @@
 """Figures of papers: curves of several runs in plot areas above each other, with the paper's values dotted."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullFormatter
 from PIL import Image
 
@@ -102,6 +103,50 @@ def _draw_stage(ax: Axes, stage: Stage) -> None:
         ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_ylabel(stage.label)
     ax.set_ylim(0, stage.top or 1.08 * ax.get_ylim()[1])
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A bar of parts (value, whose look, shade as a Curve's); what they leave of 1 is residual."""
+
+    label: str
+    parts: Sequence[tuple[float, str, float]]
+
+
+RESIDUAL = "#e4e4e4"
+
+
+@_styled
+def stacks_figure(title: str, stacks: Sequence[Stack], keys: Mapping[str, tuple[str, float]], x_label: str) -> Figure:
+    """Bars from 0 to 1 below each other, each part with its share in percent; ``keys``: texts of the legend."""
+    patches: Keys = {text: Patch(color=_shaded(*look), lw=0) for text, look in keys.items()}
+    patches["residual capacity"] = Patch(color=RESIDUAL, lw=0)
+    width, height = PAPER_IN
+    panel = height - 0.8 - 0.19 * len(_title_lines(title, width)) - 0.2 * _legend_size(patches, width)[1]
+    left = 0.3 + 0.075 * max(len(stack.label) for stack in stacks)
+    figure, axes = _layout(1, 1, title=title, x_label=x_label, keys=patches, width=width, panel=panel, left=left)
+    for at, stack in enumerate(stacks):
+        _draw_stack(axes[0], at, stack)
+    axes[0].set_yticks(range(len(stacks)), [stack.label for stack in stacks])
+    axes[0].invert_yaxis()
+    axes[0].set_xlim(0, 1)
+    return figure
+
+
+def _draw_stack(ax: Axes, at: int, stack: Stack) -> None:
+    rest = max(1 - sum(value for value, _cc, _shade in stack.parts), 0)
+    parts = [(value, _shaded(cc, shade)) for value, cc, shade in stack.parts] + [(rest, RESIDUAL)]
+    begin = 0.0
+    for value, colour in parts:
+        ax.barh(at, value, 0.7, begin, color=colour, edgecolor="white", lw=0.8)
+        dark = sum(to_rgb(colour)) < 1.5
+        ax.text(begin + value / 2, at, f"{100 * value:.0f}", ha="center", va="center", color="white" if dark else INK)
+        begin += value
+
+
+def _shaded(cc: str, shade: float) -> str:
+    """Colour of a congestion control, darker (below 0) or lighter."""
+    return str(Curve("", cc, np.empty(0), np.empty(0), shade=shade).look()["color"])
 
 
 def save_small(figure: Figure, path: Path, colours: int = 64) -> None:
