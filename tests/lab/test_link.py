@@ -13,6 +13,24 @@ def test_fifo_is_netem_with_one_more() -> None:
     assert q.expect["rate.rate"] == 187_500
 
 
+@pytest.mark.parametrize(
+    ("wanted", "word", "shown"), [(True, "ack-filter", "enabled"), (False, "no-ack-filter", "disabled")]
+)
+def test_cake_with_and_without_its_ack_filter(wanted: bool, word: str, shown: str) -> None:
+    """Said either way, and read back."""
+    (q,) = rate_qdiscs(Direction(rate_mbit=4, aqm="cake", ack_filter=wanted, aqm_options={"rtt": "1000ms"}), "x")
+    assert q.args == f"root handle 1: cake bandwidth 4000000bit overhead -14 {word} besteffort rtt 1000ms"
+    options = {"bandwidth": 500_000, "overhead": -14, "ack-filter": shown}
+    assert mismatch(q, [{"kind": "cake", "dev": "x", "options": options}]) == ""
+    other = {"kind": "cake", "dev": "x", "options": options | {"ack-filter": "aggressive"}}
+    assert mismatch(q, [other]) == f"ack-filter: wanted {shown}, got aggressive"
+
+
+def test_only_cake_has_an_ack_filter() -> None:
+    with pytest.raises(LabError, match="ack_filter needs aqm='cake', not 'fq_codel'"):
+        Direction(rate_mbit=1, aqm="fq_codel", ack_filter=True)
+
+
 def test_no_rate_no_qdisc() -> None:
     assert rate_qdiscs(Direction(), "x") == []
     assert delay_qdisc(Direction(rate_mbit=1), "x") == []

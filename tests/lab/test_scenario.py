@@ -165,6 +165,11 @@ FAULTS = {
     "unknown key": ("duration_s = 5", "duration_s = 5\nspeed = 3", ["speed"]),
     "unknown key in a link": ("delay_ms = 10", "delay = 10", ["link.wire.forward.delay"]),
     "unknown node": ('dst = "d"', 'dst = "e"', ["flow.main", "'e'", "d, s"]),
+    "ack_filter without cake": (
+        "delay_ms = 10",
+        'delay_ms = 10, aqm = "fq_codel", ack_filter = true',
+        ["forward", 'ack_filter needs aqm = "cake", not \'fq_codel\''],
+    ),
     "unknown aqm": ("delay_ms = 10", 'delay_ms = 10, aqm = "blue"', ["aqm", "'blue'", "fq_codel"]),
     "unknown loss model": ("delay_ms = 10", 'loss = { model = "x" }', ["loss.model", "'x'", "gemodel"]),
     "loss above 100": ("delay_ms = 10", 'loss = { model = "random", percent = 101 }', ["percent", "0..100"]),

@@ -178,6 +178,18 @@ def test_aqm_carries_the_rate(run_json: Run, tmp_path: Path, aqm: str) -> None:
     assert 0.6 * payload < r["flows"][0]["steady_goodput_mbit"] < 1.02 * payload
 
 
+def test_an_ack_filter_makes_room_for_acks(run_json: Run, tmp_path: Path) -> None:
+    """ACKs of 10 Mbit/s are 174 kbit/s, the way back has 50: they wait for seconds, or the filter thins them."""
+    got = {}
+    for wanted in ("true", "false"):
+        reverse = f"link.bottleneck.reverse={{rate_mbit=0.05,delay_ms=50,aqm='cake',ack_filter={wanted}}}"
+        (r,) = run_json("bulk", "--cc", "reno", "--set", reverse, "--set", "duration_s=10", "--out", tmp_path)
+        got[wanted] = r["flows"][0]
+    assert got["true"]["srtt_ms"] < 200
+    assert got["false"]["srtt_ms"] > 1000
+    assert got["true"]["steady_goodput_mbit"] > 1.5 * got["false"]["steady_goodput_mbit"]
+
+
 def test_red_lets_a_lone_flow_recover(run_json: Run, tmp_path: Path) -> None:
     """Without the lab's patch RED never notices an empty queue below a shaper and drops for minutes."""
     args = ("--set", "link.bottleneck.forward.aqm=red", "--set", "link.bottleneck.forward.delay_ms=12")

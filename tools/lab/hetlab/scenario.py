@@ -72,6 +72,7 @@ class Way(Strict):
     queue_bdp: Annotated[float, _ranged("queue_bdp")] | None = None
     aqm: Literal["fifo", "red", "fq_codel", "codel", "pie", "fq", "cake"] = "fifo"
     aqm_options: dict[str, str | int | float] = {}
+    ack_filter: bool = False
     loss: LossModel = LossModel()
     reorder_percent: Annotated[float, _ranged("percent")] = 0
     duplicate_percent: Annotated[float, _ranged("percent")] = 0
@@ -82,6 +83,8 @@ class Way(Strict):
             raise ValueError("give queue_pkts or queue_bdp, not both")
         if self.rate_mbit is None and (self.aqm != "fifo" or self.queue_bdp is not None):
             raise ValueError("aqm and queue_bdp need rate_mbit")
+        if self.ack_filter and self.aqm != "cake":
+            raise ValueError(f"ack_filter needs aqm = \"cake\", not {self.aqm!r}")
         if self.slot_pkts is not None and self.slot_ms is None:
             raise ValueError("slot_pkts needs slot_ms")
         if self.jitter_in_order and self.reorder_percent:
@@ -299,7 +302,7 @@ def _direction(link: LinkModel, way: str) -> Way:
     """A direction, filled in where the scenario does not give it."""
     if way == "forward":
         return link.forward
-    return link.reverse or link.forward.model_copy(update={"aqm": "fifo", "aqm_options": {}})
+    return link.reverse or link.forward.model_copy(update={"aqm": "fifo", "aqm_options": {}, "ack_filter": False})
 
 
 @dataclass(frozen=True)
