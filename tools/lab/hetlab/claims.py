@@ -183,7 +183,13 @@ def packet_claim(name: str, *, paper: str, ours: str, cause: str = "") -> None:
 
 def select(prefixes: list[str]) -> list[Claim]:
     """Claims whose ids begin with one of these; all without any."""
-    from hetlab import claims_fr, claims_hybla, claims_real, claims_santacruz  # noqa: F401 - register
+    from hetlab import (  # noqa: F401 - register
+        claims_fr,
+        claims_hybla,
+        claims_real,
+        claims_santacruz,
+        claims_satellite,
+    )
 
     for prefix in prefixes:
         if not any(name.startswith(prefix) for name in CLAIMS):
