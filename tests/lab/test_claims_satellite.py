@@ -56,7 +56,16 @@ def flow(name: str, mbit: float, **more: float) -> Result:
 
 def test_names_begin_as_those_of_the_paper() -> None:
     chosen = [c.id for c in claims.select(["hy-"]) if c.id.startswith("hy-x-")]
-    whole = ["hy-x-start", "hy-x-geo", "hy-x-leo", "hy-x-asym", "hy-x-rtt", "hy-x-rtt-fifo", "hy-x-friend"]
+    whole = [
+        "hy-x-start",
+        "hy-x-geo",
+        "hy-x-leo",
+        "hy-x-asym",
+        "hy-x-rtt",
+        "hy-x-rtt-fifo",
+        "hy-x-rtt-deep",
+        "hy-x-friend",
+    ]
     assert chosen == whole
 
 
@@ -183,24 +192,25 @@ def test_threshold_of_the_asymmetric_link(tmp_path: Path, where: str, mbit: floa
 # ------------------------------------------------- RTT independence, friends
 
 
-@pytest.mark.parametrize("name", ["hy-x-rtt", "hy-x-rtt-fifo"])
+@pytest.mark.parametrize("name", ["hy-x-rtt", "hy-x-rtt-fifo", "hy-x-rtt-deep"])
 @pytest.mark.parametrize(("share", "holds"), [(0.81, True), (1.19, True), (0.79, False), (1.21, False)])
 @pytest.mark.parametrize(("percent", "leg_ms"), [(0, 0), (0, 287.5), (1, 87.5)])
 def test_thresholds_of_shares(
     tmp_path: Path, name: str, share: float, holds: bool, percent: int, leg_ms: float
 ) -> None:
-    """At one point of twelve; the in-tree module starves."""
+    """Mean of both seeds, at one point of twelve; the in-tree module, which starves, does not count."""
 
     def result(job: Job) -> Result:
         leg = job["scenario"]["links"]["wireless"]["forward"]
         there = (leg["loss"]["percent"], leg["delay_ms"]) == (percent, leg_ms)
-        ours = share if there else 1.0
+        ours = share + {1: -0.3, 2: 0.3}[job["seed"]] if there else 1.0
         return {"flows": [flow("main", RTT_FAIR_MBIT * (ours if job["cc"] == OURS else 0.1)), flow("wired0", 1)]}
 
     judged = verdict(name, tmp_path, result)
     assert (judged.word == "holds") is holds
     assert f"{round(25 + 2 * leg_ms)}: {share:.2f}" in said(judged)
-    assert "hybla 1 %: 25: 0.10, 50: 0.10, 100: 0.10, 200: 0.10, 400: 0.10, 600: 0.10" in said(judged)
+    told = "hybla 1 %: 25: 0.10, 50: 0.10, 100: 0.10, 200: 0.10, 400: 0.10, 600: 0.10"
+    assert (told in said(judged)) is (name == "hy-x-rtt")
 
 
 @pytest.mark.parametrize("leg_ms", [0, 287.5])
