@@ -14,6 +14,8 @@
 
 /* Fewer segments say too little; the first window has ten on Linux */
 #define HETCC_TRAIN_MIN_PKTS	6
+/* A train faster than this was compressed on its way: radio slots, merged ACKs */
+#define HETCC_TRAIN_LEAST_US	1000U
 
 /**
  * struct hetcc_train - train of ACKs under measurement
@@ -39,7 +41,7 @@ struct hetcc_train {
  * A gap of half a round trip ends a window: the train starts anew.
  *
  * Return: the bandwidth-delay product in segments once the train is long
- * enough, 0 before that or when the ACKs carry no time (all at once).
+ * enough in segments and time, 0 before that.
  */
 static inline u32 hetcc_train_ack(struct hetcc_train *t, u32 now_us, u32 pkts,
 				  u32 rtt_us)
@@ -53,7 +55,8 @@ static inline u32 hetcc_train_ack(struct hetcc_train *t, u32 now_us, u32 pkts,
 	}
 	t->last_us = now_us;
 	t->pkts = hetcc_sat_u32((u64)t->pkts + pkts);
-	if (t->pkts < HETCC_TRAIN_MIN_PKTS || now_us == t->first_us)
+	if (t->pkts < HETCC_TRAIN_MIN_PKTS ||
+	    now_us - t->first_us < HETCC_TRAIN_LEAST_US)
 		return 0;
 	return max_t(u32, hetcc_mul_div(rtt_us, t->pkts, now_us - t->first_us),
 		     1);

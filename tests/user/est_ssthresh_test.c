@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * est_ssthresh.h: the bandwidth-delay product from a train of ACKs.
+ * est_ssthresh.h: the bandwidth-delay product from a train of ACKs, of six
+ * segments and of a millisecond at least: whichever takes longer.
  */
 #include "hetcc/est_ssthresh.h"
 #include "ref_model.h"
@@ -8,6 +9,8 @@
 
 #define ROUNDS		20000
 #define MSS		1448
+/* Enough for a millisecond of ACKs 2 us apart, one to open the train */
+#define ACKS_MAX	512
 
 /* ACKs of @per_ack segments at a constant rate */
 struct train {
@@ -33,14 +36,27 @@ static u32 run_train(const struct train *s, u32 acks, u32 rtt_us, u32 *used)
 	return bdp;
 }
 
+/* Return: ACKs of the shortest train that will do, with the opening one */
+static u32 acks_needed(const struct train *s)
+{
+	u32 n = 1;
+
+	while (n * s->per_ack < 6 ||
+	       floor(s->segment_us * s->per_ack * n) < 1000)
+		n++;
+	return n + 1;
+}
+
 /* Both ends of the train are read to a microsecond; the result rounds down */
 static void expect_bdp(const struct train *s, u32 rtt_us)
 {
-	u32 used, bdp = run_train(s, 64, rtt_us, &used);
+	u32 used, bdp = run_train(s, ACKS_MAX, rtt_us, &used);
 	double pkts = (double)s->per_ack * (used - 1);
 	double span = s->segment_us * pkts;
 	double want = ref_hybla_sec331(pkts, span, rtt_us);
 
+	EXPECT_EQ(used, acks_needed(s), "%g us per segment, %u per ACK: ACKs",
+		  s->segment_us, s->per_ack);
 	EXPECT_NEAR(bdp, want, want / (span - 1) + 1,
 		    "%g us per segment, %u per ACK, rtt %u us", s->segment_us,
 		    s->per_ack, rtt_us);
@@ -123,8 +139,8 @@ static void test_gap(void)
 	EXPECT_EQ(hetcc_train_ack(&t, 101 + 2 * half_us, 6, rtt_us), 0,
 		  "more than half a round trip starts anew");
 	EXPECT_EQ(t.pkts, 0, "the new train is empty");
-	EXPECT_EQ(hetcc_train_ack(&t, 201 + 2 * half_us, 6, rtt_us),
-		  6 * rtt_us / 100, "rate of the new train alone");
+	EXPECT_EQ(hetcc_train_ack(&t, 1101 + 2 * half_us, 6, rtt_us),
+		  6 * rtt_us / 1000, "rate of the new train alone");
 }
 
 static void test_no_time(void)
@@ -135,8 +151,69 @@ static void test_no_time(void)
 	for (i = 0; i < 20; i++)
 		EXPECT_EQ(hetcc_train_ack(&t, 77, 1, 50000), 0,
 			  "ACK %d of the same microsecond", i);
-	EXPECT_EQ(hetcc_train_ack(&t, 78, 1, 50000), 1000000,
-		  "20 segments in 1 us");
+	EXPECT_EQ(hetcc_train_ack(&t, 1077, 1, 50000), 1000,
+		  "20 segments in 1 ms");
+}
+
+static void expect_span(u32 start_us, u32 span_us, u32 want)
+{
+	struct hetcc_train t = { 0 };
+
+	hetcc_train_ack(&t, start_us, 1, 100000);
+	EXPECT_EQ(hetcc_train_ack(&t, start_us + span_us, 6, 100000), want,
+		  "%u us from %u", span_us, start_us);
+}
+
+static void test_span_edge(void)
+{
+	static const u32 starts[] = { 0, 1, U32_MAX - 999, U32_MAX };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(starts); i++) {
+		expect_span(starts[i], 0, 0);
+		expect_span(starts[i], 999, 0);
+		expect_span(starts[i], 1000, 600);
+		expect_span(starts[i], 1001, 599);
+	}
+}
+
+/* ACKs 5 us apart from @now_us on: no estimate */
+static void compressed(struct hetcc_train *t, u32 now_us, u32 acks)
+{
+	u32 i;
+
+	for (i = 0; i < acks; i++)
+		EXPECT_EQ(hetcc_train_ack(t, now_us + 5 * i, 1, 40000), 0,
+			  "ACK %u, %u us", i, now_us + 5 * i);
+}
+
+/* Ten per slot of a radio, 400 us: 30 segments in 1.2 ms; or 200 in 1 ms */
+static void test_compressed(void)
+{
+	struct hetcc_train t = { 0 };
+	u32 slot;
+
+	for (slot = 0; slot < 3; slot++)
+		compressed(&t, slot * 400, 10);
+	EXPECT_EQ(t.pkts, 29, "one train");
+	EXPECT_EQ(hetcc_train_ack(&t, 1200, 1, 40000), 1000,
+		  "30 segments in 1.2 ms");
+	t.running = false;
+	compressed(&t, 0, 200);
+	EXPECT_EQ(hetcc_train_ack(&t, 1000, 1, 40000), 8000,
+		  "200 segments in 1 ms");
+}
+
+/* The next window is not part of a train that was too short in time */
+static void test_compressed_windows(void)
+{
+	struct hetcc_train t = { 0 };
+	u32 window;
+
+	for (window = 0; window < 100; window++) {
+		compressed(&t, window * 40000, 100);
+		EXPECT_EQ(t.pkts, 99, "window %u", window);
+	}
 }
 
 static void test_saturation(void)
@@ -145,7 +222,7 @@ static void test_saturation(void)
 
 	hetcc_train_ack(&t, 0, 1, U32_MAX);
 	hetcc_train_ack(&t, 0, U32_MAX, U32_MAX);
-	EXPECT_EQ(hetcc_train_ack(&t, 1, U32_MAX, U32_MAX), U32_MAX,
+	EXPECT_EQ(hetcc_train_ack(&t, 1000, U32_MAX, U32_MAX), U32_MAX,
 		  "result");
 	EXPECT_EQ(t.pkts, U32_MAX, "segments");
 	EXPECT_EQ(hetcc_train_ack(&t, 1U << 31, 1, U32_MAX), U32_MAX,
@@ -169,7 +246,7 @@ static void test_no_round_trip(void)
 	struct hetcc_train t = { 0 };
 	u32 i;
 
-	for (i = 0; i < 20; i++)
+	for (i = 0; i < 3000; i++)
 		EXPECT_EQ(hetcc_train_ack(&t, i, 1, i % 2), 0,
 			  "rtt %u us: every gap ends the train", i % 2);
 }
@@ -184,6 +261,10 @@ static const struct tap_case cases[] = {
 	  test_opening_ack_not_counted },
 	{ "a gap above half a round trip starts anew", test_gap },
 	{ "ACKs of one microsecond give no rate", test_no_time },
+	{ "a millisecond is enough, 999 us are not", test_span_edge },
+	{ "compressed ACKs: the train goes on until it is long enough",
+	  test_compressed },
+	{ "windows of compressed ACKs give nothing", test_compressed_windows },
 	{ "huge counts and round trips saturate", test_saturation },
 	{ "the threshold is at least one segment", test_at_least_one },
 	{ "a round trip of 0 or 1 us gives nothing", test_no_round_trip },
