@@ -13,19 +13,32 @@
  * spacing (section 3.3.2) is left to the stack's pacing. With rho = 1 the
  * window is Reno's.
  *
- * Differences from the paper
+ * Differences from the paper; in parentheses what restores it
  *  - The increments are per acknowledged segment, not per ACK: delayed or
  *    thinned ACKs do not slow the window.
  *  - The initial window is at least the kernel's; rho times init_cwnd segments
  *    only while the segments are paced.
  *  - 2^rho - 1 stops at 2^15 segments; ssthresh bounds the window long before.
  *  - ssthresh from the ACK spacing replaces rho * init_ssthresh in both
- *    directions, once, in the first slow start. Until it is known (some six
- *    segments) slow start is Reno's: by 2^rho - 1 a single ACK would pass it.
- *  - Above that threshold the window grows as Reno's until the first loss
- *    (settle=0 restores the paper). By rho^2 = 576 segments per round trip of
- *    600 ms it fills a buffer within a round once the pipe is full: 10 Mbit/s
- *    with half a bandwidth-delay product of buffer lost 20 % of all packets.
+ *    directions, once, in the first slow start (hoe=0). Until it is known (some
+ *    six segments) slow start is Reno's: by 2^rho - 1 a single ACK would pass it.
+ *    Where the first ten segments say nothing, as the path is faster than 100
+ *    Mbit/s or delivers ACKs in bunches, slow start is the kernel's.
+ *  - Above that threshold the window follows the loss events that the reference
+ *    connection would see, in rho times smaller steps (law_share.h,
+ *    response=0). By rho^2 = 576 segments per round trip of 600 ms the paper's
+ *    window fills a buffer within a round once the pipe is full (10 Mbit/s,
+ *    half a bandwidth-delay product of buffer: 20 % of all packets lost), and
+ *    by halving once for all losses of a long round trip it does not get its
+ *    share: 0.57 of it at 600 ms beside five flows of 25 ms, now 1.03.
+ *  - A loss where nothing waits is the link's, and the window may grow by an
+ *    eighth per round trip there (response=0): 20 Mbit/s, 600 ms, 1 % lost: 15.5
+ *    instead of 3.1 Mbit/s. A path that gets longer is found by looks (est_path.h).
+ *  - response=1 is section 5.2's proposal: halving is replaced by the bandwidth
+ *    estimate of FR-TCP.
+ *  - With response=0 or 1 the window above the estimated threshold grows as
+ *    Reno's until the first loss (settle=0).
+ *  - After a timeout slow start doubles the window (response=0).
  *
  * ss -ti: vegas enabled = rho is above 1, rttcnt = rho in hundredths, rtt and
  * minrtt in microseconds.
@@ -39,12 +52,36 @@
 
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
+#include "hetcc/cc_prr.h"
+#include "hetcc/compat.h"
+#include "hetcc/est_busy.h"
+#include "hetcc/est_bwe.h"
+#include "hetcc/est_path.h"
 #include "hetcc/est_rho.h"
 #include "hetcc/est_ssthresh.h"
+#include "hetcc/law_share.h"
 
 #define HYBLA_MIN_CWND	2U
-/* A train this long without an estimate (all ACKs at once) never gives one */
-#define HYBLA_TRAIN_MAX_PKTS	64U
+/* Below a rho, Q12, the paper's steps are Reno's or nearly: (B) from one, to the other */
+#define HYBLA_SHARE_FROM	(5 * HETCC_RHO_ONE / 4)
+#define HYBLA_SHARE_TO		(9 * HETCC_RHO_ONE / 8)
+/* A window of more times what is in flight is cut to that first */
+#define HYBLA_UNUSED		2
+/* An ECN mark stands for those of a whole round trip: it takes this part */
+#define HYBLA_MARK		8
+/* A look holds the window down by this part, and by the queue */
+#define HYBLA_LOOK		8
+/* On a short path, waiting means this part of the minimum round trip */
+#define HYBLA_WAIT		4
+/* Bandwidth estimate: weight of the old one, shortest busy stretch (part of RTTmin) */
+#define HYBLA_ALPHA_PERMILLE	800U
+#define HYBLA_TRAIN		16
+/* It leaves at most this of the window beside a queue that stands */
+#define HYBLA_BETA_MILLI	700U
+/* The kernel paces from the eleventh segment on: what follows these is its own spacing */
+#define HYBLA_TRAIN_MAX_PKTS	9U
+
+enum { HYBLA_RENO, HYBLA_BANDWIDTH, HYBLA_SHARE };
 
 HETCC_PARAM_UINT(rtt0_ms, 25, 1, 500,
 		 "round trip of the reference connection (ms, 1..500, paper 25)");
@@ -55,7 +92,13 @@ HETCC_PARAM_UINT(init_ssthresh, 32, 2, 65536,
 HETCC_PARAM_UINT(hoe, 1, 0, 1,
 		 "initial ssthresh from the spacing of the first ACKs (0, 1)");
 HETCC_PARAM_UINT(settle, 1, 0, 1,
-		 "1: above that threshold grow as Reno until the first loss, 0: by rho^2 at once (paper)");
+		 "response 0, 1: above that threshold 1: grow as Reno until the first loss, 0: by rho^2 at once (paper)");
+HETCC_PARAM_UINT(response, HYBLA_SHARE, HYBLA_RENO, HYBLA_SHARE,
+		 "to a loss 0: halve (paper), 1: bandwidth estimate, 2: as the reference connection, unless nothing waits");
+HETCC_PARAM_MILLI(cut, 700, 100, 1000,
+		  "response 2: what the reference connection loses of its window (0.1..1, default 0.7)");
+HETCC_PARAM_UINT(queue_ms, 4, 1, 1000,
+		 "response 1, 2: a packet that waits no longer found no queue (ms, 1..1000, default 4)");
 HETCC_PARAM_UINT(srtt, 0, 0, 1,
 		 "rho from 0: the minimum round trip (paper, 7.2), 1: the smoothed one");
 HETCC_PARAM_UINT(pacing, 1, 0, 1, "packet spacing (0, 1)");
@@ -63,22 +106,43 @@ HETCC_PARAM_UINT(pacing, 1, 0, 1, "packet spacing (0, 1)");
 /**
  * struct hybla - state of a connection
  * @rho: normalised round trip time and carried increments
- * @train: ACK train of the first slow start
+ * @train: ACK train, while @first
+ * @busy: bandwidth estimate, after that, with HYBLA_BANDWIDTH
+ * @share: law (B), with HYBLA_SHARE
+ * @path: minimum round trip, with HYBLA_SHARE
+ * @wnd: window that comes back after a look at the path
  * @delivered: tp->delivered at the previous ACK
+ * @lost: tp->lost at the latest look
  * @rtt_min_us: smallest round trip of the connection, U32_MAX before the first
  * @rtt_us: latest round trip
+ * @response: what a loss leads to
  * @first: in the first slow start, initial ssthresh still to be estimated
  * @settled: ssthresh is the estimated bandwidth-delay product, nothing lost yet
+ * @marked: the current ACK carries ECN-Echo
  */
 struct hybla {
 	struct hetcc_rho rho;
-	struct hetcc_train train;
+	union {
+		struct hetcc_train train;
+		struct hetcc_busy busy;
+		struct {
+			struct hetcc_share share;
+			struct hetcc_path path;
+			u32 wnd;
+		};
+	};
 	u32 delivered;
+	u32 lost;
 	u32 rtt_min_us;
 	u32 rtt_us;
+	u8 response;
 	bool first;
 	bool settled;
+	bool marked;
 };
+
+static struct tcp_congestion_ops hybla_ext_ops;
+static struct tcp_congestion_ops hybla_share_ops;
 
 static void hybla_update_rho(struct sock *sk)
 {
@@ -90,21 +154,15 @@ static void hybla_update_rho(struct sock *sk)
 			      READ_ONCE(rtt0_ms) * USEC_PER_MSEC);
 }
 
-/* Initial window and threshold of a connection that has sent nothing yet */
-static void hybla_scale_start(struct sock *sk)
+/* Initial window of a connection that has sent nothing yet */
+static void hybla_scale_cwnd(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = tcp_snd_cwnd(tp);
+	u32 cwnd = hetcc_rho_scale(&h->rho, READ_ONCE(init_cwnd));
 
-	if (READ_ONCE(pacing))
-		cwnd = max(cwnd, hetcc_rho_scale(&h->rho,
-						 READ_ONCE(init_cwnd)));
-	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
-	if (tcp_in_initial_slowstart(tp))
-		WRITE_ONCE(tp->snd_ssthresh,
-			   hetcc_rho_scale(&h->rho, READ_ONCE(init_ssthresh)));
-	h->first = READ_ONCE(hoe);
+	tcp_snd_cwnd_set(tp, min(max(cwnd, tcp_snd_cwnd(tp)),
+				 tp->snd_cwnd_clamp));
 }
 
 static void hybla_init(struct sock *sk)
@@ -113,15 +171,35 @@ static void hybla_init(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	memset(h, 0, sizeof(*h));
+	/* A socket that was disconnected may still have the others */
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hybla_ext_ops);
 	h->delivered = tp->delivered;
+	h->lost = tp->lost;
+	h->response = READ_ONCE(response);
 	/* The handshake has measured the round trip; ~0 if it could not */
 	h->rtt_min_us = tcp_min_rtt(tp) ? : U32_MAX;
 	hetcc_rho_set(&h->rho, 0, 1);
 	hybla_update_rho(sk);
 	if (READ_ONCE(pacing))
 		hetcc_want_pacing(sk);
-	if (hetcc_is_fresh(tp))
-		hybla_scale_start(sk);
+	/* Lost SYNs have set the window to one segment */
+	if (hetcc_is_fresh(tp) && READ_ONCE(pacing) && !tp->total_retrans)
+		hybla_scale_cwnd(sk);
+	if (!tcp_in_initial_slowstart(tp))
+		return;
+	h->first = READ_ONCE(hoe);
+	if (h->rtt_min_us != U32_MAX)
+		WRITE_ONCE(tp->snd_ssthresh,
+			   hetcc_rho_scale(&h->rho, READ_ONCE(init_ssthresh)));
+}
+
+/* The train is over: what comes next takes its place */
+static void hybla_end_first(struct hybla *h)
+{
+	if (!h->first)
+		return;
+	h->first = false;
+	memset(&h->busy, 0, sizeof(h->busy));
 }
 
 /* Section 3.3.1: threshold from the spacing of the first ACKs */
@@ -132,35 +210,85 @@ static void hybla_estimate_ssthresh(struct sock *sk, u32 pkts)
 	u32 bdp;
 
 	if (!tcp_in_slow_start(tp)) {
-		h->first = false;
+		hybla_end_first(h);
 		return;
 	}
 	bdp = hetcc_train_ack(&h->train, (u32)tp->tcp_mstamp, pkts,
 			      h->rtt_min_us);
-	if (!bdp) {
-		h->first = h->train.pkts < HYBLA_TRAIN_MAX_PKTS;
+	if (!bdp && h->train.pkts < HYBLA_TRAIN_MAX_PKTS)
 		return;
-	}
+	h->settled = !!bdp;
+	hybla_end_first(h);
 	WRITE_ONCE(tp->snd_ssthresh,
-		   clamp(bdp, HYBLA_MIN_CWND, tp->snd_cwnd_clamp));
-	h->first = false;
-	h->settled = READ_ONCE(settle);
+		   bdp ? clamp(bdp, HYBLA_MIN_CWND, tp->snd_cwnd_clamp) :
+			 TCP_INFINITE_SSTHRESH);
 }
 
-static void hybla_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+/* A packet that waits no longer found no queue */
+static u32 hybla_wait_us(const struct hybla *h)
+{
+	return min_t(u32, READ_ONCE(queue_ms) * USEC_PER_MSEC,
+		     h->rtt_min_us / HYBLA_WAIT);
+}
+
+static void hybla_estimate_rate(struct sock *sk, u32 pkts, u32 lost,
+				u32 rtt_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 pkts = tp->delivered - h->delivered;
+	const struct hetcc_busy_ack ack = {
+		.now_us = (u32)tp->tcp_mstamp,
+		.bytes = hetcc_sat_u32((u64)pkts * tp->mss_cache),
+		.lost = hetcc_sat_u32((u64)lost * tp->mss_cache),
+		.rtt_us = rtt_us,
+		.rtt_min_us = h->rtt_min_us,
+		.wait_us = hybla_wait_us(h),
+		.train_us = h->rtt_min_us / HYBLA_TRAIN,
+		.alpha_permille = HYBLA_ALPHA_PERMILLE,
+		.limited = !!tp->app_limited,
+	};
 
-	h->delivered = tp->delivered;
-	if (sample->rtt_us > 0) {
-		h->rtt_us = sample->rtt_us;
+	hetcc_busy_ack(&h->busy, &ack);
+	if (!tp->packets_out)
+		hetcc_busy_pause(&h->busy);
+}
+
+/*
+ * The reference connection's round trip has the queue in it, too, and so rho is
+ * smaller beside one.
+ */
+static u32 hybla_rho_queued(const struct sock *sk)
+{
+	const struct hybla *h = inet_csk_ca(sk);
+	u32 rtt_us = tcp_sk(sk)->srtt_us >> 3;
+	u32 queue_us = rtt_us - min(rtt_us, h->rtt_min_us);
+	u32 rtt0_us = READ_ONCE(rtt0_ms) * USEC_PER_MSEC;
+
+	return clamp(hetcc_mul_div(rtt_us, HETCC_RHO_ONE, rtt0_us + queue_us),
+		     HETCC_RHO_ONE, HETCC_RHO_MAX);
+}
+
+/* Is a loss of now one of congestion? */
+static bool hybla_is_congested(const struct sock *sk)
+{
+	const struct hybla *h = inet_csk_ca(sk);
+	u32 rtt_us = tcp_sk(sk)->srtt_us >> 3;
+
+	if (hetcc_share_is_heavy(&h->share))
+		return true;
+	return rtt_us > h->rtt_min_us + hybla_wait_us(h) &&
+	       !hetcc_share_has_slack(&h->share);
+}
+
+static void hybla_measure(struct sock *sk, long rtt_us)
+{
+	struct hybla *h = inet_csk_ca(sk);
+
+	if (rtt_us > 0) {
+		h->rtt_us = hetcc_sat_u32(rtt_us);
 		h->rtt_min_us = min(h->rtt_min_us, h->rtt_us);
 	}
 	hybla_update_rho(sk);
-	if (h->first && pkts)
-		hybla_estimate_ssthresh(sk, pkts);
 }
 
 /* Return: segments that slow start did not use up */
@@ -170,9 +298,205 @@ static u32 hybla_slow_start(struct sock *sk, u32 acked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 cwnd = tcp_snd_cwnd(tp);
 
+	if ((h->response != HYBLA_RENO && !h->settled) ||
+	    tcp_in_initial_slowstart(tp))
+		return tcp_slow_start(tp, acked);
 	cwnd += hetcc_rho_ss(&h->rho, tp->snd_ssthresh - cwnd, &acked);
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 	return acked;
+}
+
+/* Return: the window after losses */
+static u32 hybla_share_cut(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 flight = tcp_packets_in_flight(tp) + pkts + lost;
+	u32 rtt_us = tp->srtt_us >> 3;
+
+	if (!lost || !hybla_is_congested(sk)) {
+		hetcc_share_pass(&h->share, pkts + lost);
+		return wnd;
+	}
+	wnd = min(wnd, flight * HYBLA_UNUSED);
+	hetcc_share_full(&h->share, hetcc_mul_div(wnd, h->rtt_min_us, rtt_us));
+	return wnd - hetcc_share_cut(&h->share, wnd, pkts, lost,
+				     hybla_rho_queued(sk), READ_ONCE(cut));
+}
+
+/* Return: the window after an ACK, growth only where it was all used */
+static u32 hybla_share_window(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
+{
+	struct hybla *h = inet_csk_ca(sk);
+
+	wnd = hybla_share_cut(sk, wnd, pkts, lost);
+	if (tcp_is_cwnd_limited(sk))
+		wnd = hetcc_sat_u32((u64)wnd +
+				    hetcc_share_grow(&h->share, wnd, pkts,
+						     hybla_rho_queued(sk)));
+	return clamp(wnd, HYBLA_MIN_CWND, tcp_sk(sk)->snd_cwnd_clamp);
+}
+
+/* Hold the window below what the path takes without a queue */
+static void hybla_look(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	h->wnd = cwnd;
+	cwnd = hetcc_mul_div(cwnd, h->path.min_us,
+			     max(tp->srtt_us >> 3, h->path.min_us));
+	tcp_snd_cwnd_set(tp, max(cwnd - cwnd / HYBLA_LOOK, HYBLA_MIN_CWND));
+}
+
+/* The window after a look; a queue of its own does not come back */
+static void hybla_end_look(struct sock *sk, enum hetcc_path_word word)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (word == HETCC_PATH_EMPTY)
+		cwnd = min(h->wnd, cwnd + cwnd / (HYBLA_LOOK - 1));
+	else
+		cwnd = h->wnd;
+	tcp_snd_cwnd_set(tp, cwnd);
+	if (inet_csk(sk)->icsk_ca_state > TCP_CA_Disorder)
+		WRITE_ONCE(tp->snd_ssthresh, cwnd);
+}
+
+static void hybla_abort_look(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+
+	if (!h->path.looking)
+		return;
+	hetcc_path_abort(&h->path);
+	hybla_end_look(sk, HETCC_PATH_OTHERS);
+}
+
+static void hybla_share_round(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	bool looked = h->path.looking;
+	enum hetcc_path_word word;
+
+	word = hetcc_path_round(&h->path, hybla_wait_us(h));
+	if (word == HETCC_PATH_LOOK &&
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
+		hetcc_path_abort(&h->path);
+	else if (word == HETCC_PATH_LOOK)
+		hybla_look(sk);
+	else if (looked && !h->path.looking)
+		hybla_end_look(sk, word);
+}
+
+/* What an ACK says of queues, losses and the path */
+static void hybla_share_measure(struct sock *sk, u32 pkts, u32 lost,
+				long rtt_us)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	bool waited;
+
+	if (rtt_us > 0)
+		hetcc_path_add(&h->path, hetcc_sat_u32(rtt_us));
+	h->rtt_min_us = h->path.min_us;
+	hybla_measure(sk, rtt_us);
+	waited = rtt_us > 0 &&
+		 (u32)rtt_us - h->rtt_min_us > hybla_wait_us(h);
+	if (hetcc_share_ack(&h->share, tp->delivered,
+			    tcp_packets_in_flight(tp), lost, waited ? pkts : 0))
+		hybla_share_round(sk);
+	if (hetcc_share_is_heavy(&h->share))
+		hybla_abort_look(sk);
+}
+
+/* Return: (B) has the window from now on. Not during a recovery, nor its undo */
+static bool hybla_choose(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	struct hybla *h = inet_csk_ca(sk);
+	bool shares = icsk->icsk_ca_ops == &hybla_share_ops;
+
+	if (h->response != HYBLA_SHARE || h->first ||
+	    icsk->icsk_ca_state > TCP_CA_Disorder)
+		return false;
+	if (!shares && h->rho.rho > HYBLA_SHARE_FROM) {
+		hetcc_share_begin(&h->share, tcp_sk(sk)->delivered);
+		hetcc_path_init(&h->path, h->rtt_min_us);
+		WRITE_ONCE(icsk->icsk_ca_ops, &hybla_share_ops);
+		return true;
+	}
+	if (shares && h->rho.rho < HYBLA_SHARE_TO && !h->path.looking)
+		WRITE_ONCE(icsk->icsk_ca_ops, &hybla_ext_ops);
+	return false;
+}
+
+/*
+ * The whole window, with HYBLA_SHARE once rho is above 1 and the first slow start
+ * knows its threshold. Small steps both ways need no rate reduction (RFC 6937):
+ * the window is the same in a recovery and after it, and pacing spreads what it
+ * lets out.
+ */
+static void hybla_share_main(struct sock *sk, const struct rate_sample *rs)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 pkts = tp->delivered - h->delivered, lost = tp->lost - h->lost;
+	u8 state = inet_csk(sk)->icsk_ca_state;
+	u32 cwnd;
+
+	/* Disconnected, and not initialised again yet */
+	if (h->response != HYBLA_SHARE)
+		return;
+	h->delivered = tp->delivered;
+	h->lost = tp->lost;
+	hybla_share_measure(sk, pkts, lost, rs->rtt_us);
+	cwnd = tcp_snd_cwnd(tp);
+	if (h->path.looking) {
+		h->wnd = hybla_share_cut(sk, h->wnd, pkts, lost);
+	} else if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
+		cwnd = hybla_share_window(sk, min(cwnd, tp->snd_ssthresh),
+					  pkts, lost);
+		WRITE_ONCE(tp->snd_ssthresh, cwnd);
+		tcp_snd_cwnd_set(tp, cwnd);
+	} else if (!tcp_in_slow_start(tp)) {
+		tcp_snd_cwnd_set(tp, hybla_share_window(sk, cwnd, pkts, lost));
+	} else {
+		hetcc_share_pass(&h->share, pkts);
+		if (tcp_is_cwnd_limited(sk))
+			hybla_slow_start(sk, pkts);
+	}
+	hetcc_pace(sk);
+	hybla_choose(sk);
+}
+
+static void hybla_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 pkts = tp->delivered - h->delivered, lost = tp->lost - h->lost;
+
+	if (hybla_choose(sk))
+		return;
+	h->delivered = tp->delivered;
+	h->lost = tp->lost;
+	hybla_measure(sk, sample->rtt_us);
+	if (h->first && pkts)
+		hybla_estimate_ssthresh(sk, pkts);
+	else if (!h->first && h->response == HYBLA_BANDWIDTH)
+		hybla_estimate_rate(sk, pkts, lost, max(sample->rtt_us, 0));
+	if (h->response == HYBLA_BANDWIDTH)
+		hetcc_fill_recovery(sk, pkts + lost);
+}
+
+static void hybla_in_ack_event(struct sock *sk, u32 flags)
+{
+	struct hybla *h = inet_csk_ca(sk);
+
+	h->marked = !!(flags & CA_ACK_ECE);
 }
 
 static void hybla_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -182,7 +506,8 @@ static void hybla_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	u64 cwnd;
 
 	/* 2^rho - 1 reaches any threshold with one ACK: first know the threshold */
-	if (h->rho.rho == HETCC_RHO_ONE || h->first) {
+	if (h->rho.rho == HETCC_RHO_ONE || h->first ||
+	    tcp_in_initial_slowstart(tp)) {
 		tcp_reno_cong_avoid(sk, ack, acked);
 		return;
 	}
@@ -193,7 +518,7 @@ static void hybla_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		if (!acked)
 			return;
 	}
-	if (h->settled) {
+	if (h->settled && READ_ONCE(settle)) {
 		tcp_cong_avoid_ai(tp, tcp_snd_cwnd(tp), acked);
 		return;
 	}
@@ -202,14 +527,88 @@ static void hybla_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
 }
 
+/*
+ * The stack keeps the window for an undo, and then asks. Nothing is missing where a
+ * mark, a packet dropped on this host or a loss that a probe repaired is the reason;
+ * losses that the recovery before has seen are no new ones.
+ */
+static u32 hybla_share_ssthresh(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 lost = tp->lost - h->lost, cwnd;
+
+	h->lost = tp->lost;
+	h->settled = false;
+	hetcc_share_lost(&h->share, lost);
+	if (hetcc_share_is_heavy(&h->share))
+		hybla_abort_look(sk);
+	cwnd = tcp_snd_cwnd(tp);
+	if (h->path.looking) {
+		h->wnd = hybla_share_cut(sk, h->wnd, 0, lost);
+		return cwnd;
+	}
+	if (!lost && !tp->lost_out && !tp->retrans_out) {
+		hetcc_share_marked(&h->share);
+		cwnd -= cwnd / HYBLA_MARK;
+	}
+	cwnd = max(hybla_share_cut(sk, cwnd, 0, lost), HYBLA_MIN_CWND);
+	tcp_snd_cwnd_set(tp, cwnd);
+	return cwnd;
+}
+
+/* After idle time the stack leaves the window to a module that has all of it */
+static void hybla_share_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 idle = tcp_jiffies32 - tp->lsndtime, rto = inet_csk(sk)->icsk_rto;
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (event != CA_EVENT_TX_START || h->response != HYBLA_SHARE ||
+	    idle <= rto ||
+	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
+		return;
+	hybla_abort_look(sk);
+	WRITE_ONCE(tp->snd_ssthresh, tcp_current_ssthresh(sk));
+	for (; idle > rto && cwnd > TCP_INIT_CWND; idle -= rto)
+		cwnd = max(cwnd / 2, TCP_INIT_CWND);
+	tcp_snd_cwnd_set(tp, cwnd);
+	hetcc_pace(sk);
+}
+
+static void hybla_share_release(struct sock *sk)
+{
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hybla_ext_ops);
+}
+
+static u32 hybla_ssthresh_bandwidth(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), most = cwnd;
+
+	if (h->marked || !hetcc_busy_get(&h->busy))
+		return tcp_reno_ssthresh(sk);
+	if (hetcc_busy_standing_us(&h->busy) > hybla_wait_us(h)) {
+		most = hetcc_mul_div(cwnd, HYBLA_BETA_MILLI, HETCC_MILLI);
+		hetcc_busy_congested(&h->busy);
+	}
+	return clamp(hetcc_bdp_pkts(hetcc_busy_get(&h->busy), h->rtt_min_us,
+				    tcp_sk(sk)->mss_cache, HETCC_MILLI),
+		     HYBLA_MIN_CWND, max(most, HYBLA_MIN_CWND));
+}
+
 static u32 hybla_ssthresh(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
+	bool known = !h->first;
 
-	h->first = false;
+	hybla_end_first(h);
 	h->settled = false;
 	h->rho.frac = 0;
 	h->rho.rem = 0;
+	if (h->response == HYBLA_BANDWIDTH && known)
+		return hybla_ssthresh_bandwidth(sk);
 	return tcp_reno_ssthresh(sk);
 }
 
@@ -229,7 +628,22 @@ static struct tcp_congestion_ops hybla_ext_ops __read_mostly = {
 	.init		= hybla_init,
 	.ssthresh	= hybla_ssthresh,
 	.cong_avoid	= hybla_cong_avoid,
+	.in_ack_event	= hybla_in_ack_event,
 	.pkts_acked	= hybla_pkts_acked,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.get_info	= hybla_get_info,
+};
+
+HETCC_CONG_CONTROL_DEFINE(hybla_share_main);
+
+static struct tcp_congestion_ops hybla_share_ops __read_mostly = {
+	.name		= "hybla_ext",
+	.owner		= THIS_MODULE,
+	.init		= hybla_init,
+	.ssthresh	= hybla_share_ssthresh,
+	.release	= hybla_share_release,
+	.cong_control	= hybla_share_main_op,
+	.cwnd_event	= hybla_share_cwnd_event,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= hybla_get_info,
 };

@@ -53,6 +53,7 @@
 
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
+#include "hetcc/cc_prr.h"
 #include "hetcc/est_busy.h"
 #include "hetcc/est_bwe.h"
 #include "hetcc/est_minrtt.h"
@@ -195,23 +196,6 @@ static void westwood_estimate_busy(struct sock *sk, u32 bytes, u32 lost,
 		hetcc_busy_pause(&w->busy);
 }
 
-/*
- * Where losses are sporadic one recovery follows another, and PRR (RFC 6937) lets
- * the window shrink by what is lost in each. While less is in flight than ssthresh
- * allows, replace that and slow-start: PRR sends what was delivered, this as much
- * again.
- */
-static void westwood_fill_recovery(struct sock *sk, u32 pkts)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 flight = tcp_packets_in_flight(tp);
-
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery &&
-	    !READ_ONCE(jump) && flight < tp->snd_ssthresh)
-		tp->prr_delivered = tp->prr_out +
-				    min(pkts, tp->snd_ssthresh - flight);
-}
-
 static void westwood_pkts_acked(struct sock *sk,
 				const struct ack_sample *sample)
 {
@@ -229,7 +213,8 @@ static void westwood_pkts_acked(struct sock *sk,
 	/* A timeout gives all up for lost, whatever became of it */
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		lost = 0;
-	westwood_fill_recovery(sk, pkts + lost);
+	if (!READ_ONCE(jump))
+		hetcc_fill_recovery(sk, pkts + lost);
 	if (w->paper)
 		westwood_estimate_paper(sk, bytes);
 	else

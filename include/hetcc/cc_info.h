@@ -54,4 +54,29 @@ static inline bool hetcc_is_fresh(const struct tcp_sock *tp)
 	return !tp->data_segs_out;
 }
 
+/**
+ * hetcc_pace() - pacing rate of a module that has the whole window
+ * @sk: socket
+ *
+ * The stack's rule (sysctls tcp_pacing_ss_ratio and tcp_pacing_ca_ratio), but from
+ * the window alone: in a recovery there are more segments out than that, and the
+ * rate would be too high. 2^16 * 2^24 * 2^23 < 2^63.
+ */
+static inline void hetcc_pace(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct netns_ipv4 *net = &sock_net(sk)->ipv4;
+	u32 percent = tcp_snd_cwnd(tp) < tp->snd_ssthresh / 2 ?
+		      READ_ONCE(net->sysctl_tcp_pacing_ss_ratio) :
+		      READ_ONCE(net->sysctl_tcp_pacing_ca_ratio);
+	u64 rate = (u64)tp->mss_cache * tcp_snd_cwnd(tp);
+
+	if (!tp->srtt_us)
+		return;
+	rate = div_u64(rate * (USEC_PER_SEC << 3), tp->srtt_us);
+	rate = div_u64(rate, 100) * percent;
+	WRITE_ONCE(sk->sk_pacing_rate,
+		   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
 #endif /* HETCC_CC_INFO_H */

@@ -23,6 +23,23 @@ static inline bool hetcc_usec_ts(const struct tcp_sock *tp)
 #endif
 }
 
+/* tcp_congestion_ops.cong_control was given two more arguments in 6.10 */
+#ifdef HETCC_HAVE_CONG_CONTROL_FLAG
+#define HETCC_CONG_CONTROL_DEFINE(_main)				\
+	static void _main##_op(struct sock *sk, u32 ack, int flag,	\
+			       const struct rate_sample *rs)		\
+	{								\
+		_main(sk, rs);						\
+	}
+#else
+#define HETCC_CONG_CONTROL_DEFINE(_main)				\
+	static void _main##_op(struct sock *sk,				\
+			       const struct rate_sample *rs)		\
+	{								\
+		_main(sk, rs);						\
+	}
+#endif
+
 /* Ask for the Santa Cruz option (santacruz_opt.patch) where there is one */
 #ifdef HETCC_HAVE_SANTACRUZ_OPTION
 #define HETCC_CONG_WANTS_OPTION	TCP_CONG_WANTS_SC

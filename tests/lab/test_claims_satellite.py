@@ -192,13 +192,19 @@ def test_threshold_of_the_asymmetric_link(tmp_path: Path, where: str, mbit: floa
 # ------------------------------------------------- RTT independence, friends
 
 
-@pytest.mark.parametrize("name", ["hy-x-rtt", "hy-x-rtt-fifo", "hy-x-rtt-deep"])
-@pytest.mark.parametrize(("share", "holds"), [(0.81, True), (1.19, True), (0.79, False), (1.21, False)])
-@pytest.mark.parametrize(("percent", "leg_ms"), [(0, 0), (0, 287.5), (1, 87.5)])
+SHARES = [
+    *(("hy-x-rtt", share, holds) for share, holds in ((0.81, True), (1.19, True), (0.79, False), (1.21, False))),
+    *(("hy-x-rtt-fifo", share, holds) for share, holds in ((0.21, True), (1.19, True), (0.19, False), (1.21, False))),
+    *(("hy-x-rtt-deep", share, holds) for share, holds in ((0.21, True), (1.19, True), (0.19, False), (1.21, False))),
+]
+
+
+@pytest.mark.parametrize(("name", "share", "holds"), SHARES)
+@pytest.mark.parametrize(("percent", "leg_ms"), [(0, 187.5), (0, 287.5), (1, 87.5)])
 def test_thresholds_of_shares(
     tmp_path: Path, name: str, share: float, holds: bool, percent: int, leg_ms: float
 ) -> None:
-    """Mean of both seeds, at one point of twelve; the in-tree module, which starves, does not count."""
+    """Mean of both seeds, at one point of twelve; the other module, which starves, does not count."""
 
     def result(job: Job) -> Result:
         leg = job["scenario"]["links"]["wireless"]["forward"]
@@ -209,8 +215,19 @@ def test_thresholds_of_shares(
     judged = verdict(name, tmp_path, result)
     assert (judged.word == "holds") is holds
     assert f"{round(25 + 2 * leg_ms)}: {share:.2f}" in said(judged)
-    told = "hybla 1 %: 25: 0.10, 50: 0.10, 100: 0.10, 200: 0.10, 400: 0.10, 600: 0.10"
-    assert (told in said(judged)) is (name == "hy-x-rtt")
+    other = "hybla" if name == "hy-x-rtt" else "reno"
+    assert f"{other} 1 %: 25: 0.10, 50: 0.10, 100: 0.10, 200: 0.10, 400: 0.10, 600: 0.10" in said(judged)
+
+
+def test_short_paths_are_only_not_to_take_more_behind_drop_tail(tmp_path: Path) -> None:
+    """Below 200 ms twice Reno's may be more than fair."""
+
+    def result(job: Job) -> Result:
+        short = job["scenario"]["links"]["wireless"]["forward"]["delay_ms"] < 87.5
+        ours = 0.2 if short else 1.0
+        return {"flows": [flow("main", RTT_FAIR_MBIT * (ours if job["cc"] == OURS else 0.3)), flow("wired0", 1)]}
+
+    assert verdict("hy-x-rtt-fifo", tmp_path, result).word == "holds"
 
 
 @pytest.mark.parametrize("leg_ms", [0, 287.5])

@@ -28,11 +28,11 @@ def goodput(r: dict[str, Any]) -> float:
 
 
 # Their runs alone take two minutes each, those of the faster-recovery paper's sweeps and of friendliness a quarter of
-# an hour, fr-bwe at 1 Gbit/s one minute, the Hybla paper's sweeps two or three minutes each, its fairness one; make
-# claims has them
+# an hour, fr-bwe at 1 Gbit/s one minute, the Hybla paper's sweeps two or three minutes each, its fairness one,
+# satellite links beside others one to three; make claims has them
 SLOW = (
     *("scw-throughput", "rn-drift", "fr-f2", "fr-f3", "fr-f4", "fr-f5-f7", "fr-friendly-", "fr-bwe"),
-    *("hy-f6", "hy-f7", "hy-f8", "hy-f9-f10", "hy-f11"),
+    *("hy-f6", "hy-f7", "hy-f8", "hy-f9-f10", "hy-f11", "hy-x-rtt", "hy-x-asym", "hy-x-friend"),
 )
 CHECKED = [c.id for c in claims.select(["sc-", "scw-", "rn-", "fr-", "hy-"]) if not c.id.startswith(SLOW)]
 

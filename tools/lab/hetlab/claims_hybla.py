@@ -19,7 +19,8 @@ from hetlab.claims_fr import goodput, row, tcp
 
 claim = partial(any_claim, option=False)
 
-OURS, PAPER, SPACED = "hybla_ext", "hybla_ext:pacing=0,settle=0", "hybla_ext:settle=0"
+OURS = "hybla_ext"
+PAPER, SPACED = f"{OURS}:response=0,pacing=0,settle=0", f"{OURS}:response=0,settle=0"
 JUDGED = OURS  # where Hybla is compared with others; the paper recommends packet spacing, which is the default
 INTREE, SACK = "hybla", "reno"
 WITHOUT = " without SACK"
@@ -95,7 +96,7 @@ def sent_pkts(t_s: Floats, rtt_s: float, rtt0_s: float = RTT0_S) -> Floats:
     return np.asarray(np.where(t_s < 0, 0, np.where(t_s < end_s, slow_start, avoidance)), float)
 
 
-IDEAL_SPACED, IDEAL_PAPER = "hybla_ext:hoe=0", "hybla_ext:hoe=0,pacing=0"
+IDEAL_SPACED, IDEAL_PAPER = f"{OURS}:response=0,hoe=0", f"{OURS}:response=0,hoe=0,pacing=0"
 IDEAL = {(cc, way): point("hybla-ideal", cc, way_ms=way) for cc in (IDEAL_SPACED, IDEAL_PAPER) for way in WAYS_MS}
 CLOSE, CLOSE_PKTS = 0.1, 2.0
 AVOIDANCE_S = 5.0
@@ -256,7 +257,8 @@ def spacing_of_packets(e: Evidence) -> Verdict:
 
 
 FLOOR_WAYS_MS = (5, 10)
-FLOOR = {(cc, way): point("hybla-ideal-floor", cc, way_ms=way) for cc in (IDEAL_PAPER, SACK) for way in FLOOR_WAYS_MS}
+FLOOR_OURS = f"{OURS}:hoe=0,pacing=0"
+FLOOR = {(cc, way): point("hybla-ideal-floor", cc, way_ms=way) for cc in (FLOOR_OURS, SACK) for way in FLOOR_WAYS_MS}
 
 
 @claim("hy-rho-floor", paper="round trips of 10, 20 ms: the window is Reno's, sample by sample", needs=FLOOR.values())
@@ -264,7 +266,7 @@ def floor(e: Evidence) -> Verdict:
     """Whole course, every 5 ms, to the segment."""
     differ, largest = {}, 0.0
     for way in FLOOR_WAYS_MS:
-        ours, reno = (e.series(FLOOR[cc, way], "flows", "cwnd") for cc in (IDEAL_PAPER, SACK))
+        ours, reno = (e.series(FLOOR[cc, way], "flows", "cwnd") for cc in (FLOOR_OURS, SACK))
         differ[2 * way] = float(np.sum(ours != reno)) if len(ours) == len(reno) else np.inf
         largest = max(largest, float(reno.max()))
     return Verdict(not any(differ.values()), f"samples that differ: {row(differ, 0)}; windows to {largest:.0f}")
