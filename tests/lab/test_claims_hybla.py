@@ -15,7 +15,7 @@ from hetlab.claims_hybla import (
     BOTH,
     CONGESTION,
     FAIR_MBIT,
-    IDEAL_PAPER,
+    FLOOR_OURS,
     INTREE,
     JUDGED,
     LINK_MBIT,
@@ -195,7 +195,7 @@ def test_floor_is_renos_window_to_the_segment(tmp_path: Path, change: int, holds
     def result(job: dict[str, Any]) -> dict[str, Any]:
         directory = results.run_dir(tmp_path, job)
         directory.mkdir(parents=True)
-        cwnd = np.arange(1, 101) + (np.arange(100) == 50) * change * (kind(job) == IDEAL_PAPER)
+        cwnd = np.arange(1, 101) + (np.arange(100) == 50) * change * (kind(job) == FLOOR_OURS)
         columns = {"t": np.arange(100) / 100, "id": np.zeros(100, int), "cwnd": cwnd}
         pq.write_table(pa.table(columns), directory / "flows.parquet")
         return {"queue": {"link": "bottleneck.forward"}}
