@@ -103,6 +103,16 @@ static inline bool hetcc_share_has_slack(const struct hetcc_share *s)
 }
 
 /**
+ * hetcc_share_lost() - losses that no ACK tells of
+ * @s: state
+ * @lost: newly lost
+ */
+static inline void hetcc_share_lost(struct hetcc_share *s, u32 lost)
+{
+	s->lost = hetcc_sat_u32((u64)s->lost + lost);
+}
+
+/**
  * hetcc_share_ack() - account for one ACK
  * @s: state
  * @delivered: segments delivered in the connection's life, wraps at 2^32
@@ -116,7 +126,7 @@ static inline bool hetcc_share_ack(struct hetcc_share *s, u32 delivered,
 				   u32 flight, u32 lost, u32 waited)
 {
 	s->waited = hetcc_sat_u32((u64)s->waited + waited);
-	s->lost = hetcc_sat_u32((u64)s->lost + lost);
+	hetcc_share_lost(s, lost);
 	/* No round is open in a state that is new late in a connection's life */
 	if (s->size && (s32)(delivered - s->end) < 0)
 		return false;
@@ -187,16 +197,6 @@ static inline void hetcc_share_full(struct hetcc_share *s, u32 wnd)
 static inline void hetcc_share_begin(struct hetcc_share *s, u32 delivered)
 {
 	*s = (struct hetcc_share){ .since = U32_MAX, .end = delivered };
-}
-
-/**
- * hetcc_share_lost() - losses that no ACK tells of
- * @s: state
- * @lost: newly lost
- */
-static inline void hetcc_share_lost(struct hetcc_share *s, u32 lost)
-{
-	s->lost = hetcc_sat_u32((u64)s->lost + lost);
 }
 
 /**
