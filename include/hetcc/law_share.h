@@ -152,7 +152,7 @@ static inline u64 hetcc_share_gain(const struct hetcc_share *s, u32 wnd,
 		fill = HETCC_SHARE_REFILL;
 	/* 1 - 1 / rho */
 	part = HETCC_RHO_ONE - HETCC_RHO_ONE * HETCC_RHO_ONE / rho;
-	return max_t(u64, gain, part * wnd / fill);
+	return max_t(u64, gain, div_u64(part * wnd, fill));
 }
 
 /**
