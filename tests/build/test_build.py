@@ -29,10 +29,19 @@ def test_estimators() -> None:
     assert " 0 failed" in done.stdout
 
 
-@pytest.mark.parametrize("series", ["6.1", "6.12", "7.2"])
-def test_modules_build_without_warnings(series: str) -> None:
-    done = run("tools/ci/build_matrix.sh", series)
+COMBINATIONS = run("tools/ci/build_matrix.sh", "--list").stdout.split()
+
+
+def test_build_matrix_has_each_series_architecture_and_compiler() -> None:
+    parts = [set(part) for part in zip(*(name.split("-") for name in COMBINATIONS), strict=True)]
+    assert parts == [{"6.1", "6.12", "7.2"}, {"amd64", "arm64", "armhf"}, {"gcc", "clang"}]
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS)
+def test_modules_build_without_warnings(combination: str) -> None:
+    done = run("tools/ci/build_matrix.sh", combination)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert f"ok 1 - {combination} (" in done.stdout
 
 
 def test_option_patch_builds_without_messages() -> None:

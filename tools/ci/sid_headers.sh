@@ -7,21 +7,26 @@ set -euo pipefail
 
 # shellcheck source=tools/ci/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=tools/ci/apt.sh
+. "$HETCC_TOP/tools/ci/apt.sh"
 
 readonly wanted=7.2
 readonly sid_root=$HETCC_BUILD/sid-root
 readonly stamp=hetcc-kernel-release
+readonly cross_stamp=hetcc-cross-compilers
 work=
 child=
 
 usage() {
 	cat <<'END'
-usage: tools/ci/sid_headers.sh [--refresh] [--help]
+usage: tools/ci/sid_headers.sh [--refresh] [--cross] [--help]
 
 Makes build/sid-root, a minimal chroot of Debian sid with the newest
 linux-headers-7.2.*-amd64, gcc and make, in which out-of-tree modules can be
 built for kernel 7.2.  An existing one is kept; --refresh makes it anew.
 When sid no longer has a 7.2 kernel, the newest 7.x is taken, with a warning.
+With --cross it also gets clang and the compilers for arm64 and armhf (another
+700 MB).
 
 Prints the kernel release of the headers (such as 7.2.1+deb14-amd64) on
 standard output and everything else on standard error.  Needs root, unless
@@ -39,51 +44,6 @@ cached_release() {
 	[[ $release == "$wanted".* ]] ||
 		note "WARNING: build/sid-root has $release, not a $wanted kernel"
 	printf '%s\n' "$release"
-}
-
-# The address of Debian's own archive in the configuration of apt.
-configured_mirror() {
-	# shellcheck disable=SC2016 # these are fields for apt, not for the shell
-	apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(REPO_URI)' |
-		sed -n 's/^Debian|Debian|//p' | sort -u | head -n 1
-}
-
-find_mirror() {
-	local mirror=${HETCC_DEBIAN_MIRROR:-}
-	[ -n "$mirror" ] || mirror=$(configured_mirror)
-	if [ -z "$mirror" ]; then
-		note "apt knows no Debian archive yet; refreshing its lists"
-		apt-get -q update >&2 || note "apt-get update failed"
-		mirror=$(configured_mirror)
-	fi
-	[ -n "$mirror" ] ||
-		die "apt has no Debian archive configured; set HETCC_DEBIAN_MIRROR"
-	printf '%s\n' "$mirror"
-}
-
-# A configuration with lists, cache and sources of its own below $work/apt.
-# Read last, it wins over the configuration of the machine.
-write_apt_conf() {
-	local dir=$work/apt
-	mkdir -p "$dir/state/lists/partial" "$dir/cache/archives/partial"
-	: >"$dir/status"
-	printf 'deb [arch=amd64 target=Packages] %s sid main\n' "$1" \
-		>"$dir/sources.list"
-	cat >"$dir/apt.conf" <<END
-Dir::State "$dir/state";
-Dir::State::status "$dir/status";
-Dir::Cache "$dir/cache";
-Dir::Etc::sourcelist "$dir/sources.list";
-Dir::Etc::sourceparts "/dev/null";
-Acquire::Check-Valid-Until "false";
-Acquire::Languages "none";
-Acquire::Retries "3";
-APT::Sandbox::User "root";
-APT::Update::Error-Mode "any";
-#clear APT::Update::Pre-Invoke;
-#clear APT::Update::Post-Invoke;
-#clear APT::Update::Post-Invoke-Success;
-END
 }
 
 # newest_release SERIES: the newest release of a series among names on stdin.
@@ -151,8 +111,7 @@ make_chroot() {
 	work=$(mktemp -d "$HETCC_BUILD/.sid-work.XXXXXX")
 	chmod 755 "$work"
 	mirror=$(find_mirror)
-	write_apt_conf "$mirror"
-	apt-get -q -c "$work/apt/apt.conf" update >&2 ||
+	private_apt "$work/apt" amd64 sid ||
 		die "the package lists of Debian sid cannot be fetched (see above)"
 	release=$(find_release)
 	note "installing linux-headers-$release from sid; takes minutes"
@@ -164,27 +123,53 @@ make_chroot() {
 	mv -- "$work/root" "$sid_root"
 }
 
+# The compilers go into the chroot that is there; its apt needs the name
+# service of this machine for a while.
+install_cross() {
+	[ ! -f "$sid_root/$cross_stamp" ] || return 0
+	is_root || die "installing the cross compilers needs root"
+	note "installing cross compilers and clang in the sid chroot"
+	cp -L /etc/resolv.conf /etc/hosts "$sid_root/etc/"
+	# shellcheck disable=SC2016 # expanded by the inner shells
+	unshare --mount --pid --fork --kill-child env -i LC_ALL=C \
+		DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+		chroot "$sid_root" sh -euc '
+			mount -t proc proc /proc
+			apt="apt-get -q -y -o Acquire::Check-Valid-Until=false"
+			$apt update
+			$apt install --no-install-recommends clang \
+				gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf
+			apt-get clean' >&2 ||
+		die "the sid chroot got no cross compilers (see above)"
+	touch "$sid_root/$cross_stamp"
+}
+
 main() {
-	local refresh=false
-	case ${1:-} in
-	--help | -h) usage && exit 0 ;;
-	--refresh) refresh=true ;;
-	'') ;;
-	*) usage >&2 && die "unknown argument: $1" ;;
-	esac
-	if ! $refresh && cached_release; then
-		return
-	fi
-	is_root || die "making the sid chroot needs root; run it once as root"
+	local refresh=false cross=false argument
+	for argument in "$@"; do
+		case $argument in
+		--help | -h) usage && exit 0 ;;
+		--refresh) refresh=true ;;
+		--cross) cross=true ;;
+		*) usage >&2 && die "unknown argument: $argument" ;;
+		esac
+	done
 	trap clean_up EXIT
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
-	take_lock
-	if ! $refresh && cached_release; then
-		return
+	if $refresh || ! cached_release >/dev/null; then
+		is_root ||
+			die "making the sid chroot needs root; run it once as root"
+		take_lock
+		if $refresh || ! cached_release >/dev/null 2>&1; then
+			make_chroot
+		fi
 	fi
-	make_chroot
+	if $cross; then
+		take_lock
+		install_cross
+	fi
 	cached_release
 }
 
