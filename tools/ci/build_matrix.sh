@@ -29,7 +29,6 @@ readonly harmless='the compiler differs|Skipping BTF generation'
 # named address spaces, which gcc has and the headers then use.
 readonly for_clang=(CC=clang CONFIG_CC_IS_CLANG=y CONFIG_CLANG_VERSION=140006
 	CONFIG_CC_IS_GCC= CONFIG_GCC_VERSION=0 CONFIG_FTRACE_MCOUNT_USE_CC=
-	CONFIG_CC_HAS_AUTO_VAR_INIT_ZERO_ENABLER=y
 	CONFIG_CC_IMPLICIT_FALLTHROUGH=-Wimplicit-fallthrough
 	CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT= CONFIG_FUNCTION_ALIGNMENT=0
 	CONFIG_CC_HAS_SANE_FUNCTION_ALIGNMENT=
@@ -75,13 +74,16 @@ target() {
 	esac
 }
 
-# compiler ARCH COMPILER: what it is told about the compiler, one a line.
+# compiler SERIES ARCH COMPILER: what it is told about the compiler, one a line.
+# Debian 12's clang 14 wants to be asked twice for -ftrivial-auto-var-init=zero.
 compiler() {
-	case $1-$2 in
+	case $2-$3 in
 	*-clang) printf '%s\n' "${for_clang[@]}" ;;
 	arm64-gcc) echo CC=aarch64-linux-gnu-gcc ;;
 	armhf-gcc) echo CC=arm-linux-gnueabihf-gcc ;;
 	esac
+	[ "${1%.*}-$3" != 6-clang ] ||
+		echo CONFIG_CC_HAS_AUTO_VAR_INIT_ZERO_ENABLER=y
 }
 
 # make must not take options or a jobserver from a make that called us.
@@ -140,7 +142,7 @@ build() {
 	find_headers "$@" || return 1
 	[[ $1 != 7.* ]] || how=sid_make
 	read -ra words <<<"$(target "$2")"
-	mapfile -t -O "${#words[@]}" words < <(compiler "$2" "$3")
+	mapfile -t -O "${#words[@]}" words < <(compiler "$@")
 	stage_sources "$dir"
 	reason="make failed"
 	"$how" "$dir" "$headers" "${words[@]}" >"$dir.log" 2>&1 || return 1

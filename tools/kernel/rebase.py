@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Carry santacruz_opt.patch over to another kernel series.
+
+The patch for 6.12 is the one source: what it changes is merged, three ways,
+into the files of the other series. Where that conflicts, the series' own text
+stays, and tools/kernel/rebase/SERIES.patch has the rest: it applies after the
+merge, without fuzz. Its first line has a hash of everything that the merge left
+out; if santacruz_opt.patch or the kernel changes there, this stops.
+"""
+
+import argparse
+import hashlib
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent.parent
+TRUTH = TOP / "santacruz_opt.patch"
+REBASE = TOP / "tools" / "kernel" / "rebase"
+BUILD = TOP / "build"
+BASE = "6.12"
+SERIES = ["6.1", "7.2"]
+
+
+class RebaseError(Exception):
+    """What went wrong, and where."""
+
+
+@dataclass
+class Trees:
+    """Directories with the touched files of the two kernels, before and after."""
+
+    work: Path
+    base: Path = field(init=False)
+    patched: Path = field(init=False)
+    series: Path = field(init=False)
+    ported: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.base, self.patched = self.work / "base", self.work / "patched"
+        self.series, self.ported = self.work / "series", self.work / "ported"
+
+
+def call(*args: str | Path, cwd: Path = TOP, stdin: str | None = None, fine: tuple[int, ...] = (0,)) -> str:
+    """Output of a command that ends with a status that is fine."""
+    done = subprocess.run(
+        [str(a) for a in args], input=stdin, cwd=cwd, capture_output=True, text=True, check=False, errors="replace"
+    )
+    if done.returncode not in fine:
+        raise RebaseError(f"{args[0]} failed in {cwd}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def touched(patch: str) -> list[str]:
+    """Files of a patch, in its order."""
+    return [line.removeprefix("+++ b/") for line in patch.splitlines() if line.startswith("+++ b/")]
+
+
+def unpack(series: str, to: Path, files: list[str]) -> None:
+    """Take files from a series' source, unless they are there already; those it does not have stay away."""
+    tarball = Path(call("tools/ci/kernel_source.sh", series).strip())
+    stat = tarball.stat()
+    key = f"{stat.st_size} {stat.st_mtime_ns} {files}"
+    stamp = to.with_suffix(".key")
+    if stamp.is_file() and stamp.read_text() == key:
+        return
+    print(f"rebase: unpacking {tarball.name}", file=sys.stderr)
+    call("rm", "-rf", to)
+    to.mkdir(parents=True)
+    # tar ends with 2 when a file is not in the archive
+    names = [f"linux-source-{series}/{name}" for name in files]
+    call("tar", "-xf", tarball, "-C", to, "--strip-components=1", *names, fine=(0, 2))
+    if not (to / "net/ipv4/tcp_input.c").is_file():
+        raise RebaseError(f"{tarball} has no net/ipv4/tcp_input.c")
+    stamp.write_text(key)
+
+
+def apply(patch: str, to: Path) -> None:
+    """Apply a patch without fuzz."""
+    call("patch", "-d", to, "-p1", "--fuzz=0", "--no-backup-if-mismatch", stdin=patch)
+
+
+def left_out(merged: str) -> str:
+    """What the conflicts of a merge would have changed: lines removed and added, without those around them."""
+    sides: dict[str, list[str]] = {}
+    out: list[str] = []
+    side = ""
+    for line in merged.splitlines():
+        if line.startswith("<<<<<<< "):
+            sides, side = {"ours": [], "base": [], "theirs": []}, "ours"
+        elif line.startswith("||||||| "):
+            side = "base"
+        elif line.startswith("=======") and side:
+            side = "theirs"
+        elif line.startswith(">>>>>>> "):
+            out += ["-" + text for text in sides["base"] if text not in sides["ours"]]
+            out += ["+" + text for text in sides["ours"] if text not in sides["base"]]
+            side = ""
+        elif side:
+            sides[side].append(line)
+    return "\n".join(out)
+
+
+def merge(trees: Trees, name: str) -> str:
+    """Merge the patch into one file of the series; returns what was left out."""
+    base, patched, series = (tree / name for tree in (trees.base, trees.patched, trees.series))
+    if base.exists() and not series.exists():
+        return f"{name} is absent"
+    result = trees.ported / name
+    result.parent.mkdir(parents=True, exist_ok=True)
+    if not base.exists():
+        result.write_bytes(patched.read_bytes())
+        return ""
+    # The status is the number of conflicts
+    conflicts = tuple(range(128))
+    result.write_text(call("git", "merge-file", "-p", "--theirs", patched, base, series, fine=conflicts))
+    return left_out(call("git", "merge-file", "-p", "--diff3", patched, base, series, fine=conflicts))
+
+
+def prepare(series: str) -> Trees:
+    """The files of both kernels, and the patch in those of 6.12."""
+    truth = TRUTH.read_text()
+    files = touched(truth)
+    trees = Trees(BUILD / "rebase" / series)
+    unpack(BASE, trees.base, files)
+    unpack(series, trees.series, files)
+    for tree in (trees.patched, trees.ported):
+        call("rm", "-rf", tree)
+    call("cp", "-a", trees.base, trees.patched)
+    apply(truth, trees.patched)
+    return trees
+
+
+def merge_all(trees: Trees) -> str:
+    """Merge all files; returns the hash of what was left out."""
+    missing = [merge(trees, name) for name in touched(TRUTH.read_text())]
+    return hashlib.sha256("\n".join(missing).encode()).hexdigest()[:16]
+
+
+def difference(old: Path, new: Path, files: list[str]) -> str:
+    """Patch between two trees, in the form of the kernel's."""
+    out = []
+    for name in files:
+        if not (new / name).exists():
+            continue
+        before = old / name if (old / name).exists() else Path("/dev/null")
+        label = f"a/{name}" if (old / name).exists() else "/dev/null"
+        text = call("diff", "-up", "--label", label, "--label", f"b/{name}", before, new / name, fine=(0, 1))
+        out += [f"diff --git a/{name} b/{name}\n" + text] if text else []
+    return "".join(out)
+
+
+def generate(series: str) -> Path:
+    """Merge, apply the rest, write the patch; returns its name."""
+    trees = prepare(series)
+    rest = REBASE / f"{series}.patch"
+    want, found = f"Left out by the merge: {merge_all(trees)}", rest.read_text().splitlines()[0]
+    if want != found:
+        raise RebaseError(
+            f"{rest.relative_to(TOP)} does not fit any more ({found!r}, not {want!r}):\n"
+            f"the merge leaves out something else. Edit {trees.ported}, then --record."
+        )
+    apply(rest.read_text(), trees.ported)
+    truth = TRUTH.read_text()
+    message = truth[: truth.index("\n---\n")]
+    message = message.replace("\n\n", f"\n\n[{BASE}'s, rebased on {series} by tools/kernel/rebase.py]\n\n", 1)
+    out = BUILD / f"santacruz_opt-{series}.patch"
+    out.write_text(f"{message}\n---\n{difference(trees.series, trees.ported, touched(truth))}")
+    return out
+
+
+def record(series: str) -> Path:
+    """Take what is in the ported tree as the result; returns the name of the patch with the rest."""
+    edited = BUILD / "rebase" / f"{series}.edited"
+    ported = BUILD / "rebase" / series / "ported"
+    if not ported.is_dir():
+        raise RebaseError(f"--record: {ported} is not there; run without --record first")
+    call("rm", "-rf", edited)
+    call("cp", "-a", ported, edited)
+    trees = prepare(series)
+    lost = merge_all(trees)
+    rest = REBASE / f"{series}.patch"
+    rest.write_text(f"Left out by the merge: {lost}\n" + difference(trees.ported, edited, touched(TRUTH.read_text())))
+    return rest
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(
+        description="Make build/santacruz_opt-SERIES.patch from santacruz_opt.patch, which is for Linux 6.12."
+    )
+    parser.add_argument("series", choices=SERIES, help="kernel series to carry it over to")
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="take build/rebase/SERIES/ported, edited by hand, as the result: writes tools/kernel/rebase/SERIES.patch",
+    )
+    args = parser.parse_args()
+    try:
+        print((record if args.record else generate)(args.series))
+    except RebaseError as error:
+        print(f"rebase: error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
