@@ -60,6 +60,7 @@
 #include "hetcc/est_rho.h"
 #include "hetcc/est_ssthresh.h"
 #include "hetcc/law_share.h"
+#include "hetcc/version.h"
 
 #define HYBLA_MIN_CWND	2U
 /* Below a rho, Q12, the paper's steps are Reno's or nearly: (B) from one, to the other */
@@ -84,24 +85,24 @@
 enum { HYBLA_RENO, HYBLA_BANDWIDTH, HYBLA_SHARE };
 
 HETCC_PARAM_UINT(rtt0_ms, 25, 1, 500,
-		 "round trip of the reference connection (ms, 1..500, paper 25)");
+		 "round trip of the reference connection (ms, 1..500, paper 25); default 25");
 HETCC_PARAM_UINT(init_cwnd, 1, 1, 100,
-		 "initial window of the reference connection (segments, 1..100, paper 1)");
+		 "initial window of the reference connection (segments, 1..100, paper 1); default 1");
 HETCC_PARAM_UINT(init_ssthresh, 32, 2, 65536,
-		 "initial ssthresh of the reference connection (segments, 2..65536, default 32)");
+		 "initial ssthresh of the reference connection (segments, 2..65536); default 32");
 HETCC_PARAM_UINT(hoe, 1, 0, 1,
-		 "initial ssthresh from the spacing of the first ACKs (0, 1)");
+		 "initial ssthresh from the spacing of the first ACKs (0, 1); default 1");
 HETCC_PARAM_UINT(settle, 1, 0, 1,
-		 "response 0, 1: above that threshold 1: grow as Reno until the first loss, 0: by rho^2 at once (paper)");
+		 "response 0, 1: above that threshold 1: grow as Reno until the first loss, 0: by rho^2 at once (paper); default 1");
 HETCC_PARAM_UINT(response, HYBLA_SHARE, HYBLA_RENO, HYBLA_SHARE,
-		 "to a loss 0: halve (paper), 1: bandwidth estimate, 2: as the reference connection, unless nothing waits");
+		 "to a loss 0: halve (paper), 1: bandwidth estimate, 2: as the reference connection, unless nothing waits; default 2");
 HETCC_PARAM_MILLI(cut, 700, 100, 1000,
-		  "response 2: what the reference connection loses of its window (0.1..1, default 0.7)");
+		  "response 2: what the reference connection loses of its window (0.1..1); default 0.7");
 HETCC_PARAM_UINT(queue_ms, 4, 1, 1000,
-		 "response 1, 2: a packet that waits no longer found no queue (ms, 1..1000, default 4)");
+		 "response 1, 2: a packet that waits no longer found no queue (ms, 1..1000); default 4");
 HETCC_PARAM_UINT(srtt, 0, 0, 1,
-		 "rho from 0: the minimum round trip (paper, 7.2), 1: the smoothed one");
-HETCC_PARAM_UINT(pacing, 1, 0, 1, "packet spacing (0, 1)");
+		 "rho from 0: the minimum round trip (paper, 7.2), 1: the smoothed one; default 0");
+HETCC_PARAM_UINT(pacing, 1, 0, 1, "packet spacing (0, 1); default 1");
 
 /**
  * struct hybla - state of a connection
@@ -665,4 +666,4 @@ module_exit(hybla_unregister);
 MODULE_AUTHOR("The hetcc authors");
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("TCP Hybla: round trip time independent congestion control");
-MODULE_VERSION("0.1");
+MODULE_VERSION(HETCC_VERSION);

@@ -101,6 +101,7 @@
 #include "hetcc/compat.h"
 #include "hetcc/est_reldelay.h"
 #include "hetcc/law_santacruz.h"
+#include "hetcc/version.h"
 
 #define CREATE_TRACE_POINTS
 #include "hetcc/trace_santacruz.h"
@@ -121,28 +122,28 @@
 #define SANTACRUZ_IDLE_S	10
 
 HETCC_PARAM_MILLI(n_op, 3000, 500, 1000000,
-		  "packets to keep in the bottleneck queue (0.5..1000, default 3)");
+		  "packets to keep in the bottleneck queue (0.5..1000); default 3");
 HETCC_PARAM_MILLI(delta, 500, 0, 1000000,
-		  "tolerance around n_op in packets (0..1000, default 0.5)");
+		  "tolerance around n_op in packets (0..1000); default 0.5");
 HETCC_PARAM_UINT(init_cwnd, 0, 0, 1000,
-		 "initial window in segments (2..1000, paper 2; default 0: the kernel's)");
+		 "initial window in segments (0..1000, paper 2, 0: the kernel's); default 0");
 HETCC_PARAM_UINT(startup, 1, 0, 1,
-		 "start-up ends on 0: any delay above n_op/2 (paper), 1: a standing queue");
+		 "start-up ends on 0: any delay above n_op/2 (paper), 1: a standing queue; default 1");
 HETCC_PARAM_UINT(sum_rule, 0, 0, 1,
-		 "queue estimate 1: equation 2 to the letter (paper), 0: delay above the minimum");
+		 "queue estimate 1: equation 2 to the letter (paper), 0: delay above the minimum; default 0");
 HETCC_PARAM_UINT(predict, 1, 0, 1,
-		 "1: count the window's own last steps, which the queue shows a round later; 0: paper");
+		 "1: count the window's own last steps, which the queue shows a round later; 0: paper; default 1");
 HETCC_PARAM_UINT(discriminate, 1, 0, 1,
-		 "loss response 1: only congestive loss halves (paper), 0: every loss does");
-HETCC_PARAM_UINT(pacing, 1, 0, 1, "space segments over the round trip (0, 1)");
+		 "loss response 1: only congestive loss halves (paper), 0: every loss does; default 1");
+HETCC_PARAM_UINT(pacing, 1, 0, 1, "space segments over the round trip (0, 1); default 1");
 HETCC_PARAM_UINT(scale, 1, 0, 1,
-		 "steps 1: as large as the queue says, 0: one packet (paper)");
+		 "steps 1: as large as the queue says, 0: one packet (paper); default 1");
 HETCC_PARAM_UINT(drain_s, 10, 0, 3600,
-		 "empty the queue once in so many seconds to see the path (0: never, paper)");
+		 "empty the queue once in so many seconds to see the path (0: never, paper); default 10");
 HETCC_PARAM_UINT(drain_sync, 1, 0, 1,
-		 "drain 1: with all others, by the clock on the wall, 0: at a time of one's own");
+		 "drain 1: with all others, by the clock on the wall, 0: at a time of one's own; default 1");
 HETCC_PARAM_UINT(reroute, 1, 0, 1,
-		 "1: a delay that lowering does not shorten is a longer path, 0: queue (paper)");
+		 "1: a delay that lowering does not shorten is a longer path, 0: queue (paper); default 1");
 
 /* What the window does during this interval */
 enum santacruz_mode {
@@ -1054,4 +1055,4 @@ module_exit(santacruz_unregister);
 MODULE_AUTHOR("The hetcc authors");
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("TCP Santa Cruz: relative forward delay congestion control");
-MODULE_VERSION("0.1");
+MODULE_VERSION(HETCC_VERSION);

@@ -57,33 +57,34 @@
 #include "hetcc/est_busy.h"
 #include "hetcc/est_bwe.h"
 #include "hetcc/est_minrtt.h"
+#include "hetcc/version.h"
 
 #define WESTWOOD_MIN_CWND	2U
 /* On a short path, waiting means this part of RTTmin */
 #define WESTWOOD_WAIT		4
 
 HETCC_PARAM_MILLI(alpha, 800, 0, 999,
-		  "weight of the old bandwidth estimate (0..0.999, paper 0.8)");
+		  "weight of the old bandwidth estimate (0..0.999, paper 0.8); default 0.8");
 HETCC_PARAM_MILLI(a, 1000, 1000, 16000,
-		  "reduction factor of the window after a loss (1..16; the paper: 1 for few, 2 for many connections)");
+		  "reduction factor of the window after a loss (1..16; the paper: 1 for few, 2 for many connections); default 1");
 HETCC_PARAM_UINT(estimator, 1, 0, 1,
-		 "bandwidth from 0: every ACK (paper), 1: times in which the bottleneck was busy");
+		 "bandwidth from 0: every ACK (paper), 1: times in which the bottleneck was busy; default 1");
 HETCC_PARAM_MILLI(span, 0, 0, 4000,
-		  "estimator 0: shortest sample in minimum round trips (0..4, paper 0: every ACK)");
+		  "estimator 0: shortest sample in minimum round trips (0..4, paper 0: every ACK); default 0");
 HETCC_PARAM_MILLI(train, 62, 0, 1000,
-		  "estimator 1: shortest busy stretch in minimum round trips (0..1, default 0.062)");
+		  "estimator 1: shortest busy stretch in minimum round trips (0..1); default 0.062");
 HETCC_PARAM_UINT(reroute, 1, 0, 1,
-		 "RTTmin 1: follows the path, 0: of the whole connection (paper)");
+		 "RTTmin 1: follows the path, 0: of the whole connection (paper); default 1");
 HETCC_PARAM_UINT(queue_ms, 4, 0, 1000,
-		 "a loss beside a queue that stands longer is congestion (ms, 0..1000, paper 0: does not matter)");
+		 "a loss beside a queue that stands longer is congestion (ms, 0..1000, paper 0: does not matter); default 4");
 HETCC_PARAM_MILLI(beta, 700, 500, 1000,
-		  "most of the window that congestion leaves (0.5..1, paper 1)");
+		  "most of the window that congestion leaves (0.5..1, paper 1); default 0.7");
 HETCC_PARAM_UINT(min_rtt_ms, 0, 0, 10000,
-		 "below this minimum round trip halve as Reno does (ms, 0..10000, 0: never)");
+		 "below this minimum round trip halve as Reno does (ms, 0..10000, 0: never); default 0");
 HETCC_PARAM_UINT(gfr_ms, 500, 1, 60000,
-		 "GFR: interval between looks at ssthresh (ms, 1..60000, paper 500)");
+		 "GFR: interval between looks at ssthresh (ms, 1..60000, paper 500); default 500");
 HETCC_PARAM_UINT(jump, 0, 0, 1,
-		 "1: a loss may raise the window at once (paper), 0: by slow start");
+		 "1: a loss may raise the window at once (paper), 0: by slow start; default 0");
 
 /**
  * struct westwood - state of a connection
@@ -384,5 +385,6 @@ module_exit(westwood_unregister);
 
 MODULE_AUTHOR("The hetcc authors");
 MODULE_LICENSE("GPL");
+MODULE_ALIAS("tcp_westwood_gfr");
 MODULE_DESCRIPTION("TCP with faster recovery: FR-TCP and GFR-TCP");
-MODULE_VERSION("0.1");
+MODULE_VERSION(HETCC_VERSION);
