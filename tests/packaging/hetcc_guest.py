@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Guest side of test_hetcc.py: the hetcc command on a kernel of its own, with real connections.
+
+The guest's files are the host's: what hetcc writes goes to file systems in memory that are mounted first.
+"""
+
+import contextlib
+import inspect
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+HETCC = str(Path(__file__).parents[2] / "tools" / "hetcc")
+SYSCTL_CONF = Path("/etc/sysctl.d/90-hetcc.conf")
+MODULES_CONF = Path("/etc/modules-load.d/90-hetcc.conf")
+STATE = Path("/var/lib/hetcc/undo.json")
+DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+CC_OF = {
+    "tcp_santacruz": "santacruz",
+    "tcp_westwood_fr": "westwood_gfr",
+    "tcp_hybla_ext": "hybla_ext",
+}
+NETWORK = """
+ip link add s0 type veth peer name d0
+ip netns add far
+ip link set d0 netns far
+ip link set s0 up
+ip address add 192.0.2.1/24 dev s0
+ip address add 2001:db8::1/64 dev s0 nodad
+ip -n far link set lo up
+ip -n far link set d0 up
+ip -n far address add 192.0.2.2/24 dev d0
+ip -n far address add 2001:db8::2/64 dev d0 nodad
+ip -n far address add 198.51.100.1/24 dev lo
+ethtool -K s0 tso off gso off gro off
+ip netns exec far ethtool -K d0 tso off gso off gro off
+tc -n far qdisc add dev d0 root netem delay 20ms limit 1000
+tc qdisc add dev s0 root netem rate 10mbit delay 20ms limit 1000
+"""
+
+
+def shell(command: str) -> str:
+    """Run it, or fail; what it printed."""
+    done = subprocess.run(["sh", "-ec", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (command, done.stdout, done.stderr)
+    return done.stdout
+
+
+def hetcc(*args: str, status: int = 0, prefix: tuple[str, ...] = ()) -> str:
+    """What the command says, on both streams; it must end with this status."""
+    done = subprocess.run([*prefix, HETCC, *args], capture_output=True, text=True, check=False)
+    assert done.returncode == status, (args, done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
+
+
+def status() -> dict[str, Any]:
+    """Everything, as a program reads it."""
+    said: dict[str, Any] = json.loads(hetcc("status", "--json"))
+    return said
+
+
+def prepare() -> None:
+    """Memory over all that may be written; modules where modprobe finds them; two hosts."""
+    for where in ("/etc/sysctl.d", "/etc/modules-load.d", "/var/lib", "/usr/lib/modules", "/usr/src"):
+        shell(f"mount -t tmpfs tmpfs {where}")
+    installed = Path("/lib/modules", os.uname().release, "updates")
+    installed.mkdir(parents=True)
+    for module in Path(os.environ["HETLAB_MODULES"]).glob("*.ko"):
+        shutil.copy(module, installed)
+    shell("depmod -a 2>/dev/null")
+    shell(NETWORK)
+
+
+def loaded() -> set[str]:
+    """Those of our modules that are in the kernel."""
+    return {module for module in CC_OF if Path("/sys/module", module, "refcnt").exists()}
+
+
+@contextlib.contextmanager
+def listening(family: int = socket.AF_INET, cc: str = "cubic") -> Iterator[socket.socket]:
+    """A server on this host."""
+    with socket.socket(family) as server:
+        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
+        server.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 5001))
+        server.listen()
+        yield server
+
+
+def connect(address: str, port: int = 22, timeout_s: float = 1) -> str:
+    """Congestion control that a new connection gets, whether or not anybody answers."""
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as sock:
+        sock.settimeout(timeout_s)
+        with contextlib.suppress(OSError):
+            sock.connect((address, port))
+        return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+@contextlib.contextmanager
+def flow(cc: str, address: str) -> Iterator[None]:
+    """A transfer that has run for 8 s, and goes on."""
+    common = ["flowgen", "--out", "/dev/null", "--until", "20"]
+    with (
+        subprocess.Popen(["ip", "netns", "exec", "far", *common, "role=recv,id=0,port=5001"]),
+        subprocess.Popen([*common, f"role=send,id=0,addr={address},port=5001,cc={cc},start=0.2,duration=15"]),
+    ):
+        time.sleep(8)
+        yield
+        # both end by themselves
+
+
+def live(cc: str, address: str) -> dict[str, Any]:
+    """What status says of a transfer."""
+    with flow(cc, address):
+        (found,) = status()["connections"]
+        text = hetcc("status")
+    assert found["cc"] == cc and found["state"] == "established", found
+    assert found["remote"] == (f"[{address}]:5001" if ":" in address else f"{address}:5001"), found
+    assert len(found["users"]) == 1 and found["users"][0].startswith("flowgen["), found
+    assert found["cwnd_pkts"] > 10 and 40_000 <= found["minrtt_us"] < 45_000, found
+    assert found["rtt_us"] >= found["minrtt_us"], found
+    assert 8 < found["delivery_mbit"] < 10.5, found
+    assert f"  {cc} " in text and "cwnd " in text and found["users"][0] in text, text
+    return dict(found)
+
+
+def case_live_state() -> None:
+    """What the modules count, for one flow of each on 10 Mbit/s and 40 ms."""
+    found = live("santacruz", "192.0.2.2")
+    assert found["source"] == "timestamps" and 1 <= found["queue_pkts"] <= 5, found
+    found = live("westwood_fr", "2001:db8::2")
+    assert 8.5 < found["bandwidth_mbit"] < 10.5, found
+    assert 8.5 < live("westwood_gfr", "192.0.2.2")["bandwidth_mbit"] < 10.5
+    assert 1.55 < live("hybla_ext", "192.0.2.2")["rho"] < 1.75
+
+
+def case_parameters() -> None:
+    """Every parameter has a default in its description, which is its value after loading."""
+    modules = status()["modules"]
+    assert set(modules) == set(CC_OF)
+    for module in modules.values():
+        assert module["loaded"] and module["version"] and not module["file_differs"], module
+        assert "O" in module["taint"], module
+        assert len(module["parameters"]) >= 10
+        for name, parameter in module["parameters"].items():
+            assert parameter["changed"] is False, (name, parameter)
+    assert "(default" not in hetcc("status")
+    Path("/sys/module/tcp_santacruz/parameters/n_op").write_text("4.5")
+    changed = [n for n, p in status()["modules"]["tcp_santacruz"]["parameters"].items() if p["changed"]]
+    assert changed == ["n_op"]
+    assert "n_op=4.500 (default 3)" in hetcc("status")
+
+
+def case_default() -> None:
+    """Now, at boot, and back; a module that is not loaded is loaded first."""
+    assert DEFAULT.read_text() == "cubic\n"
+    shell("rmmod tcp_hybla_ext tcp_westwood_fr")
+    hetcc("default", "hybla_ext")
+    assert loaded() == {"tcp_santacruz", "tcp_hybla_ext"}
+    assert DEFAULT.read_text() == "hybla_ext\n" and connect("127.0.0.1") == "hybla_ext"
+    assert "net.ipv4.tcp_congestion_control = hybla_ext\n" in SYSCTL_CONF.read_text()
+    assert MODULES_CONF.read_text().endswith("\ntcp_hybla_ext\n")
+    shell(f"sysctl -w net.ipv4.tcp_congestion_control=reno; sysctl -p {SYSCTL_CONF}")
+    assert status()["default"] == status()["default_at_boot"] == "hybla_ext"
+    hetcc("default", "westwood_gfr")
+    assert DEFAULT.read_text() == "westwood_gfr\n" and loaded() == set(CC_OF)
+    assert MODULES_CONF.read_text().endswith("\ntcp_westwood_fr\n")
+    assert status()["changes_to_undo"] == 6
+    said = hetcc("undo")
+    assert "note" not in said, said
+    assert DEFAULT.read_text() == "cubic\n"
+    assert not SYSCTL_CONF.exists() and not MODULES_CONF.exists() and not STATE.parent.exists()
+    assert hetcc("undo") == "nothing to undo\n"
+
+
+def case_default_and_others() -> None:
+    """Files of one's own come back; what others changed meanwhile is said."""
+    SYSCTL_CONF.write_text("# mine\n")
+    later = Path("/etc/sysctl.d/95-mine.conf")
+    later.write_text("net.ipv4.tcp_congestion_control=reno\n")
+    said = hetcc("default", "santacruz")
+    assert str(later) in said, said
+    DEFAULT.write_text("bbr")
+    MODULES_CONF.write_text("other\n")
+    said = hetcc("undo")
+    assert "had been set to bbr by others" in said and f"{MODULES_CONF} had been edited by others" in said, said
+    assert DEFAULT.read_text() == "cubic\n" and SYSCTL_CONF.read_text() == "# mine\n" and not MODULES_CONF.exists()
+
+
+def case_namespace() -> None:
+    """In a namespace of its own the default is that namespace's and is not kept."""
+    inside = ("ip", "netns", "exec", "far")
+    assert "tcp_allowed_congestion_control" in hetcc("default", "santacruz", status=1, prefix=inside)
+    assert not STATE.exists()
+    Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text("reno cubic santacruz")
+    assert "not kept" in hetcc("default", "santacruz", prefix=inside)
+    assert DEFAULT.read_text() == "cubic\n" and not SYSCTL_CONF.exists()
+    said = hetcc("unload", "tcp_santacruz", status=1)
+    assert "santacruz is the default of namespace far" in said and "more that" not in said, said
+    said = hetcc("undo")
+    assert "nothing to undo" in said and "other network namespaces" in said, said
+    hetcc("undo", prefix=inside)
+    assert not STATE.exists()
+    hetcc("unload")
+    assert not loaded()
+
+
+def case_errors() -> None:
+    """Each says what is allowed, and changes nothing."""
+    said = hetcc("default", "cubic", status=2)
+    assert "'santacruz', 'westwood_fr', 'westwood_gfr', 'hybla_ext'" in said, said
+    assert "2001:db8::/32" in hetcc("route", "192.0.2.300/24", "santacruz", status=2)
+    assert "has host bits set" in hetcc("route", "192.0.2.1/24", "santacruz", status=2)
+    assert "no route leads there" in hetcc("route", "203.0.113.0/24", "santacruz", status=1)
+    assert "tcp_hybla_ext" in hetcc("unload", "hybla_ext", status=2)
+    shell("rmmod tcp_santacruz; rm /lib/modules/*/updates/tcp_santacruz.ko; depmod -a 2>/dev/null")
+    said = hetcc("default", "santacruz", status=1)
+    assert "tcp_santacruz cannot be loaded" in said and "not installed for kernel" in said, said
+    Path("/lib/modules", os.uname().release, "updates/tcp_santacruz.ko").write_text("no module")
+    shell("depmod -a 2>/dev/null || true")
+    assert "cannot be loaded" in hetcc("default", "santacruz", status=1)
+    Path("/run/modprobe").write_text("#!/bin/sh\necho \"modprobe: ERROR: could not insert '$1': $SAID\" >&2; exit 1\n")
+    Path("/run/modprobe").chmod(0o755)
+    for words in ("Key was rejected by service", "Operation not permitted"):
+        path = f"PATH=/run:{os.environ['PATH']}"
+        assert "mokutil --import" in hetcc("default", "santacruz", status=1, prefix=("env", path, f"SAID={words}"))
+    STATE.parent.mkdir()
+    STATE.write_text('[{"kind": "default"}]')
+    assert "move it away" in hetcc("undo", status=1)
+    STATE.unlink()
+    nobody = ("setpriv", "--reuid", "65534", "--clear-groups")
+    for words in ("default hybla_ext", "route 192.0.2.0/24 hybla_ext", "undo", "unload"):
+        assert "needs root" in hetcc(*words.split(), status=1, prefix=nobody), words
+    assert DEFAULT.read_text() == "cubic\n" and loaded() == {"tcp_westwood_fr", "tcp_hybla_ext"}
+    for command in ("status", "default", "route", "undo", "unload"):
+        assert f"usage: hetcc {command}" in hetcc(command, "--help")
+
+
+def all_routes() -> str:
+    """As ip shows them, state left out that changes by itself."""
+    return shell("ip -d route show table all; ip -d -6 route show table all | sed 's/ expires [0-9]*sec//'")
+
+
+ROUTES = """
+ip route add 198.51.100.0/24 via 192.0.2.2 src 192.0.2.1 metric 7 mtu lock 1400 initcwnd 20 rto_min 300ms congctl reno
+ip route add default via 192.0.2.2 proto dhcp
+ip -6 route add 2001:db8:1::/48 via 2001:db8::2 metric 512 advmss 1300 proto bird
+ip -6 route add 2001:db8:2::/48 nexthop via 2001:db8::2 nexthop via 2001:db8::3
+ip nexthop add id 9 via 192.0.2.2 dev s0
+ip route add 203.0.114.0/24 nhid 9
+"""
+
+
+def case_routes() -> None:
+    """All other attributes stay; undo gives back the very same table."""
+    shell(ROUTES)
+    before = all_routes()
+    words = {
+        "198.51.100.0/24": "via 192.0.2.2 dev s0 src 192.0.2.1 metric 7 mtu lock 1400 rto_min lock 300ms initcwnd 20",
+        "203.0.114.0/24": "nhid 9 via 192.0.2.2",
+        "default": "via 192.0.2.2 dev s0 proto dhcp",
+        "192.0.2.0/24": "dev s0 proto kernel scope link src 192.0.2.1",
+        "2001:db8:1::/48": "via 2001:db8::2 dev s0 proto bird metric 512 advmss 1300",
+        "2001:db8:2::/48": "nexthop via 2001:db8::3 dev s0 weight 1",
+        "2001:db8::/64": "dev s0 proto kernel metric 256",
+    }
+    for prefix, kept in words.items():
+        said = hetcc("route", prefix, "hybla_ext")
+        assert "congctl hybla_ext" in said, said
+        shown = " ".join(shell(f"ip {'-6' if ':' in prefix else '-4'} route show exact {prefix}").split())
+        assert "congctl hybla_ext" in shown and "lock hybla" not in shown, shown
+        for part in kept.split("  "):
+            assert all(word in shown.split() for word in part.split()), (part, shown)
+    assert connect("198.51.100.1") == connect("2001:db8:1::1") == "hybla_ext" and connect("127.0.0.1") == "cubic"
+    listed = {route["prefix"]: route["congctl"] for route in status()["routes"]}
+    assert listed == dict.fromkeys([*(words.keys() - {"default"}), "0.0.0.0/0"], "hybla_ext"), listed
+    said = hetcc("unload", "tcp_hybla_ext", status=1)
+    assert said.count("\n  route ") == len(words), said
+    hetcc("route", "192.0.2.0/24", "santacruz", "--lock")
+    assert "congctl lock santacruz" in shell("ip route show exact 192.0.2.0/24")
+    said = hetcc("undo")
+    assert "note" not in said, said
+    assert all_routes() == before, (before, all_routes())
+
+
+def case_lock() -> None:
+    """Programs may choose another one, unless --lock was given."""
+    for lock, allowed in (((), True), (("--lock",), False)):
+        hetcc("route", "192.0.2.0/24", "santacruz", *lock)
+        with socket.create_server(("192.0.2.1", 5001)) as server:
+            peer = "import socket, time; s = socket.create_connection(('192.0.2.1', 5001)); time.sleep(5)"
+            with subprocess.Popen(["ip", "netns", "exec", "far", "python3", "-c", peer]):
+                ours, _ = server.accept()
+                with ours:
+                    cc = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+                    assert cc == b"santacruz", cc
+                    try:
+                        ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+                        assert allowed
+                    except PermissionError:
+                        assert not allowed
+
+
+def case_new_route() -> None:
+    """A prefix without a route of its own gets one, like the one that leads there."""
+    shell("ip route add default via 192.0.2.2 metric 100 proto dhcp; ip -6 route add default via 2001:db8::2")
+    before = all_routes()
+    hetcc("route", "198.51.100.0/24", "westwood_fr")
+    hetcc("route", "2001:db8:5::/48", "westwood_fr")
+    shown = shell("ip route show exact 198.51.100.0/24; ip -6 route show exact 2001:db8:5::/48")
+    assert "198.51.100.0/24 via 192.0.2.2 dev s0 proto static metric 100 congctl westwood_fr" in shown, shown
+    assert "2001:db8:5::/48 via 2001:db8::2 dev s0 proto static metric 1024 congctl westwood_fr" in shown, shown
+    assert connect("198.51.100.1") == connect("2001:db8:5::1") == "westwood_fr" and connect("192.0.2.2") == "cubic"
+    shell("ip route del 198.51.100.0/24; ip -6 route change 2001:db8:5::/48 via 2001:db8::7 dev s0 metric 1024")
+    said = hetcc("undo")
+    assert "198.51.100.0/24: had been removed: left alone" in said and "via 2001:db8::7" in said, said
+    assert all_routes() == before, all_routes()
+
+
+def case_router_advertisement() -> None:
+    """A route with a lifetime is the kernel's business."""
+    shell("ip -6 route add default via 2001:db8::2 proto ra expires 1000")
+    said = hetcc("route", "::/0", "santacruz", status=1)
+    assert "router advertisements" in said and "more specific" in said, said
+    hetcc("route", "2001:db8:6::/48", "santacruz")
+    shown = shell("ip -6 route show exact 2001:db8:6::/48")
+    assert "proto static" in shown and "expires" not in shown, shown
+
+
+def case_restart() -> None:
+    """After a restart routes and namespaces are gone, files and default are not."""
+    hetcc("default", "santacruz")  # which also makes it allowed
+    hetcc("route", "192.0.2.0/24", "hybla_ext")
+    hetcc("default", "santacruz", prefix=("ip", "netns", "exec", "far"))
+    record = json.loads(STATE.read_text())
+    STATE.write_text(json.dumps([step | {"boot": "earlier"} for step in record]))
+    said = hetcc("undo")
+    assert said.count("went with an earlier start") == 2, said
+    assert DEFAULT.read_text() == "cubic\n" and not SYSCTL_CONF.exists() and not STATE.exists()
+
+
+def case_unload() -> None:
+    """Refused while anybody uses it, who is named; done when nobody does."""
+    me = f"[{os.getpid()}]"
+    families = (socket.AF_INET, socket.AF_INET6, socket.AF_INET)
+    for (module, cc), family in zip(CC_OF.items(), families, strict=True):
+        with listening(family, cc):
+            said = hetcc("unload", status=1)
+            assert f"{module} is used:" in said and said.count("is used") == 1, said
+            assert f"{cc}: " in said and "listening" in said and me in said and "more that" not in said, said
+        with socket.socket() as idle:
+            idle.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
+            assert "1 more that cannot be named" in hetcc("unload", module, status=1)
+    assert loaded() == set(CC_OF)
+    with flow("santacruz", "192.0.2.2"):
+        said = hetcc("unload", "tcp_santacruz", status=1)
+        assert "> 192.0.2.2:5001 (established, flowgen[" in said, said
+    with subprocess.Popen(["unshare", "-n", "python3", "-c", LISTENER]) as hidden:
+        time.sleep(2)
+        said = hetcc("unload", "tcp_hybla_ext", status=1)
+        assert f"python3[{hidden.pid}]) in the namespace of process" in said and "more that" not in said, said
+        hidden.terminate()
+    hetcc("default", "westwood_gfr")
+    assert "is the default of this namespace: hetcc undo" in hetcc("unload", "tcp_westwood_fr", status=1)
+    DEFAULT.write_text("cubic")
+    assert "hetcc undo" in hetcc("unload", "--for-removal", status=1) and loaded() == set(CC_OF)
+    hetcc("undo")
+    time.sleep(2)
+    said = hetcc("unload", "--for-removal")
+    assert said.count("unloaded") == 3 and not loaded(), said
+    assert "none is loaded" in hetcc("unload")
+    assert "not loaded" in hetcc("unload", "tcp_santacruz")
+
+
+def case_removal(prerm: str) -> None:
+    """Package and make dkms-uninstall refuse while somebody uses a module, and say who."""
+    os.environ["PATH"] = f"{Path(HETCC).parent}:{os.environ['PATH']}"
+    uninstall = str(Path(HETCC).parent / "packaging" / "dkms.sh")
+    with listening(cc="hybla_ext"):
+        for command in (["sh", prerm, "remove"], [uninstall, "uninstall"]):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 1, done
+            assert "hybla_ext: 127.0.0.1:5001 (listening, python3[" in done.stderr, done.stderr
+            assert "stays installed" in done.stderr or "nothing was removed" in done.stderr, done.stderr
+        assert loaded() == set(CC_OF)
+        shell(f"sh {prerm} upgrade 0.2")
+        assert loaded() == set(CC_OF)
+    hetcc("route", "192.0.2.0/24", "hybla_ext")
+    done = subprocess.run(["sh", prerm, "remove"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "hetcc undo" in done.stderr, done
+    hetcc("undo")
+    time.sleep(2)
+    shell(f"sh {prerm} remove")
+    assert not loaded()
+
+
+LISTENER = """
+import socket, time
+s = socket.socket()
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"hybla_ext")
+s.listen()
+time.sleep(60)
+"""
+CASES: dict[str, Callable[..., None]] = {
+    name.removeprefix("case_"): act
+    for name, act in list(globals().items())
+    if name.startswith("case_") and inspect.isfunction(act)
+}
+
+
+def main() -> None:
+    """Entry point: ``hetcc_guest.py CASE [ARGUMENT]``."""
+    prepare()
+    CASES[sys.argv[1]](*sys.argv[2:])
+    log = shell("dmesg")
+    assert not any(word in log for word in ("WARNING", "BUG", "UBSAN", "Oops")), log
+    print("done")
+
+
+if __name__ == "__main__":
+    main()
