@@ -5,7 +5,8 @@ BUILD := $(or $(HETCC_BUILD),build)
 HETLAB := tools/hetlab
 DEMO := sc-wireless sc-asym geo
 
-.PHONY: all modules modules_install clean help setup kernel kernels demo check check-hostile claims figures cost lint matrix distclean
+.PHONY: all modules modules_install clean help setup kernel kernels demo check check-hostile claims figures cost lint matrix distclean \
+	dkms-install dkms-uninstall deb dist
 
 all: modules
 
@@ -13,9 +14,19 @@ modules modules_install:
 	@test -d $(KDIR) || { echo "no kernel headers in $(KDIR): install them, or name others with KDIR=..." >&2; exit 1; }
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 
+dkms-install dkms-uninstall:
+	@tools/packaging/dkms.sh $(@:dkms-%=%)
+
+deb dist:
+	@tools/packaging/$@.sh
+
 help:
 	@echo "make                 build the modules for the running kernel (KDIR=... for another)"
 	@echo "make modules_install install them under /lib/modules (as root; then depmod -a)"
+	@echo "make dkms-install    install modules and hetcc command by DKMS (as root; KVER=... for a kernel"
+	@echo "                     that is not running); make dkms-uninstall removes all of it"
+	@echo "make deb             Debian package: $(BUILD)/deb/hetcc-dkms_VERSION_all.deb"
+	@echo "make dist            release: $(BUILD)/dist/hetcc-VERSION.tar.xz, SHA256SUMS"
 	@echo "make demo            set up, build the lab's kernel, run ten congestion controls over"
 	@echo "                     a lossy, an asymmetric and a satellite link; $(BUILD)/demo/report.html"
 	@echo "make check           all tests: estimators, lab, links, modules and the Santa Cruz option"

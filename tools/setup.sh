@@ -13,9 +13,9 @@ PACKAGES=(
 	tcpdump util-linux xz-utils
 )
 CHECK_PACKAGES=(
-	clang dpkg-dev gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf
-	linux-headers-6.12-amd64 linux-headers-amd64 mmdebstrap shellcheck sparse
-	tshark universal-ctags
+	clang debhelper dh-dkms dkms dpkg-dev gcc-aarch64-linux-gnu
+	gcc-arm-linux-gnueabihf linux-headers-6.12-amd64 linux-headers-amd64
+	mmdebstrap shellcheck sparse tshark universal-ctags
 )
 
 usage()

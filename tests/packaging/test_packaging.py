@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-2.0
+"""DKMS, Debian package and release, each from installation to the last file removed; the hetcc command.
+
+What is installed goes to a copy-on-write view of this machine (overlayfs, in memory), without a network.
+"""
+
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hetlab.paths import BUILD, TOP
+
+Hetlab = Callable[..., "subprocess.CompletedProcess[str]"]
+GUEST = Path(__file__).with_name("hetcc_guest.py")
+CASES = re.findall(r"^def case_(\w+)\(\) ", GUEST.read_text(), re.MULTILINE)
+VERSION = re.findall(r'HETCC_VERSION\s+"(.*)"', (TOP / "include" / "hetcc" / "version.h").read_text())[0]
+NAMES = ["tcp_hybla_ext", "tcp_santacruz", "tcp_westwood_fr"]
+# What DKMS and depmod keep for everybody, and places that are no part of the installation
+NOT_OURS = re.compile(
+    r"var/lib/dkms/mok\.(key|pub)|usr/lib/modules/[^/]*/(modules\..*|updates(/dkms)?)"
+    r"|(tmp|run|root|proc|dev|home)(/.*)?|var/(log|cache|tmp|lib/dpkg)(/.*)?"
+)
+VIEW = """
+mount -t tmpfs tmpfs {memory}
+mkdir {memory}/upper {memory}/work {memory}/root
+mount -t overlay overlay -o lowerdir=/,upperdir={memory}/upper,workdir={memory}/work {memory}/root
+mount -t proc proc {memory}/root/proc
+mount --bind /dev {memory}/root/dev
+mount -t tmpfs tmpfs {memory}/root/tmp
+mkdir -p {memory}/root{top}
+mount --bind {top} {memory}/root{top}
+chroot {memory}/root sh -euxc {script}
+echo {mark}
+cd {memory}/upper
+find . -printf '%P\n'
+"""
+MARK = "--- left:"
+
+
+def run(*args: str | Path, cwd: Path = TOP, **env: str) -> "subprocess.CompletedProcess[str]":
+    """Run something; a make that calls us must not leak in."""
+    clean = {k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "HETCC_BUILD"}}
+    command = [str(a) for a in args]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=600, check=False, env=clean | env)
+
+
+def ok(done: "subprocess.CompletedProcess[str]") -> str:
+    """Its output, if it succeeded."""
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+def kernel(series: str) -> str:
+    """Name of an installed kernel of a series that has headers."""
+    found = sorted(Path("/lib/modules").glob(f"{series}.*-amd64"))
+    assert found, f"no headers of {series}: tools/setup.sh --check"
+    return found[-1].name
+
+
+def in_view(script: str, memory: Path) -> tuple[str, list[str]]:
+    """Run a script in the view, as root; its output, and what is left that was not there before."""
+    assert os.geteuid() == 0, "needs root: installs into a view of this machine"
+    view = VIEW.format(memory=memory, top=TOP, script=shlex.quote(f"cd {TOP}\n{script}"), mark=MARK)
+    done = run("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-euc", view)
+    text, left = ok(done).split(f"{MARK}\n")
+    new = [path for path in left.splitlines() if path and not NOT_OURS.fullmatch(path)]
+    return text + done.stderr, [path for path in new if not Path("/", path).is_dir()]
+
+
+@pytest.fixture(scope="session")
+def package() -> Path:
+    """The Debian package."""
+    return Path(ok(run("make", "-s", "deb")).strip())
+
+
+def test_dkms(tmp_path: Path) -> None:
+    """Two kernels, one after the other, modules that say which version; then nothing is left."""
+    old, new = kernel("6.1"), kernel("6.12")
+    check = "; ".join(f"modinfo -k {k} -F version {' '.join(NAMES)}" for k in (old, new))
+    text, left = in_view(
+        f"""
+        make -s dkms-install KVER={old}
+        make -s dkms-install KVER={new}
+        dkms status hetcc/{VERSION}
+        {check}
+        modinfo -k {new} -F signer tcp_santacruz
+        ls /usr/src/hetcc-{VERSION}
+        cat /usr/lib/modules-load.d/hetcc.conf
+        hetcc status
+        man -w hetcc
+        make -s dkms-uninstall
+        ! command -v hetcc
+        ! modinfo -k {new} tcp_santacruz
+        """,
+        tmp_path,
+    )
+    for k in (old, new):
+        assert f"hetcc/{VERSION}, {k}, x86_64: installed" in text, text
+    lines = text.splitlines()
+    assert lines.count(VERSION) == 6, text
+    assert "DKMS module signing key" in lines
+    assert {"Kbuild", "dkms.conf", "include", *(f"{name}.c" for name in NAMES)} <= set(lines)
+    assert "Makefile" not in lines and "tests" not in lines
+    assert "eprecated" not in text, text
+    assert left == []
+
+
+def test_dkms_refuses(tmp_path: Path) -> None:
+    """Without headers, and beside the package."""
+    done = run("tools/packaging/dkms.sh", "install", KVER="5.0-none")
+    assert done.returncode == 1 and "no headers for kernel 5.0-none" in done.stderr, done.stderr
+    done = run("tools/packaging/dkms.sh", "purge")
+    assert done.returncode == 1 and "install or uninstall" in done.stderr
+    nobody = run("setpriv", "--reuid", "65534", "--clear-groups", "tools/packaging/dkms.sh", "install")
+    assert nobody.returncode == 1 and "needs root" in nobody.stderr
+
+
+def test_package_contents(package: Path) -> None:
+    """What DKMS builds from, the command, its page; nothing that selects anything."""
+    files = {line.split()[-1] for line in ok(run("dpkg-deb", "-c", package)).splitlines() if not line.startswith("d")}
+    sources = {f"./usr/src/hetcc-{VERSION}/{name}" for name in ("Kbuild", "dkms.conf", *(f"{n}.c" for n in NAMES))}
+    headers = {f"./usr/src/hetcc-{VERSION}/include/hetcc/{p.name}" for p in (TOP / "include" / "hetcc").glob("*.h")}
+    docs = {f"./usr/share/doc/hetcc-dkms/{n}" for n in ("README.gz", "changelog.gz", "copyright", "install.md")}
+    example = "./usr/share/doc/hetcc-dkms/examples/90-hetcc.conf"
+    others = {"./usr/sbin/hetcc", "./usr/share/man/man8/hetcc.8.gz", "./usr/lib/modules-load.d/hetcc.conf", example}
+    assert files == sources | headers | docs | others
+    text = ok(run("sh", "-c", f"dpkg-deb --fsys-tarfile {package} | tar -xO {example}"))
+    assert all(line.startswith("#") for line in text.splitlines())
+
+
+def test_package_in_a_view(package: Path, tmp_path: Path) -> None:
+    """dpkg builds for the kernel that has headers; a purge leaves nothing."""
+    old, new = kernel("6.1"), kernel("6.12")
+    text, left = in_view(
+        f"""
+        mount -t tmpfs tmpfs /lib/modules/{new}
+        dpkg -i {package}
+        modinfo -k {old} -F version {" ".join(NAMES)}
+        hetcc status --json | grep installed
+        ! tools/packaging/dkms.sh install
+        dpkg -P hetcc-dkms
+        ! modinfo -k {old} tcp_santacruz
+        """,
+        tmp_path,
+    )
+    assert text.splitlines().count(VERSION) == 3, text
+    assert "the package hetcc-dkms is installed" in text, text
+    assert "headers" in text, text
+    assert left == []
+
+
+def test_removal_is_refused_while_in_use(hetlab: Hetlab, package: Path, tmp_path: Path) -> None:
+    """What the package runs before it is removed, and make dkms-uninstall."""
+    ok(run("dpkg-deb", "-e", package, tmp_path))
+    assert ok(hetlab("exec", "--", "python3", GUEST, "removal", tmp_path / "prerm")).endswith("done\n")
+
+
+def test_release(tmp_path: Path) -> None:
+    """Twice the same bytes; builds modules and package without git and without a network."""
+    sums = []
+    for _ in range(2):
+        tarball = Path(ok(run("make", "-s", "dist")).strip())
+        sums.append(hashlib.sha256(tarball.read_bytes()).hexdigest())
+    assert tarball == BUILD / "dist" / f"hetcc-{VERSION}.tar.xz"
+    assert sums[0] == sums[1]
+    assert (tarball.parent / "SHA256SUMS").read_text() == f"{sums[0]}  {tarball.name}\n"
+    ok(run("tar", "-xf", tarball, "-C", tmp_path))
+    inside = tmp_path / f"hetcc-{VERSION}"
+    alone = ("unshare", "--net", "--map-root-user", "make", "-s")
+    ok(run(*alone, f"KDIR=/lib/modules/{kernel('6.1')}/build", cwd=inside))
+    assert sorted(path.stem for path in inside.glob("*.ko")) == NAMES
+    made = Path(ok(run(*alone, "deb", cwd=inside)).strip())
+    assert made == inside / "build" / "deb" / f"hetcc-dkms_{VERSION}_all.deb" and made.is_file()
+    assert "git" in run("make", "-s", "dist", cwd=inside).stderr
+
+
+@pytest.mark.virtual
+@pytest.mark.parametrize("case", CASES)
+def test_hetcc(hetlab: Hetlab, case: str) -> None:
+    """The command on a kernel of its own."""
+    assert ok(hetlab("exec", "--", "python3", GUEST, case)).endswith("done\n")
+
+
+def test_manual() -> None:
+    """Every command and option is in it, and groff has no complaint."""
+    page = run("man", "--warnings", "-l", TOP / "docs" / "hetcc.8", MANWIDTH="100")
+    assert page.returncode == 0 and not page.stderr, page.stderr
+    for command in re.findall(r'add\("(\w+)"', (TOP / "tools" / "hetcc").read_text()):
+        assert re.search(rf"^ +hetcc {command}", page.stdout, re.MULTILINE), command
+    for option in re.findall(r'"(--[\w-]+)"', (TOP / "tools" / "hetcc").read_text()):
+        assert option in page.stdout, option

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Build the Debian package in build/deb.
+
+set -euo pipefail
+
+# shellcheck source=tools/packaging/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+readonly deb=$HETCC_BUILD/deb
+
+usage() {
+	cat <<'END'
+usage: tools/packaging/deb.sh [--help]
+
+Makes build/deb/hetcc-dkms_VERSION_all.deb: the modules' sources for DKMS and
+the hetcc command.  Needs debhelper and dh-dkms, neither root nor git nor a
+network.
+END
+}
+
+# The changelog is Debian's to read, version.h everybody else's.
+check_version() {
+	local named
+	named=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$HETCC_TOP/tools/packaging/debian/changelog")
+	[ "$named" = "$1" ] ||
+		die "tools/packaging/debian/changelog says $named, $version_h $1"
+}
+
+stage() {
+	stage_sources "$1"
+	cp -rp -- "$HETCC_TOP"/{dkms.conf,README,docs/install.md,docs/hetcc.8,tools/hetcc} "$1/"
+	cp -rp -- "$HETCC_TOP"/tools/packaging/{debian,modules-load.d,sysctl.d} "$1/"
+	chmod -R u=rwX,go=rX -- "$1"
+}
+
+main() {
+	local version log=$deb/build.log
+	case $#:${1:-} in
+	0:) ;;
+	1:--help | 1:-h) usage && exit 0 ;;
+	*) usage >&2 && die "unknown argument: $1" ;;
+	esac
+	need_command dpkg-buildpackage dpkg-dev
+	need_command dh debhelper
+	need_command dh_dkms dh-dkms
+	version=$(hetcc_version <"$HETCC_TOP/$version_h")
+	check_version "$version"
+	rm -rf -- "$deb"
+	stage "$deb/hetcc-$version"
+	cd -- "$deb/hetcc-$version"
+	if ! env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL dpkg-buildpackage -b -us -uc >"$log" 2>&1; then
+		tail -n 20 "$log" >&2
+		die "dpkg-buildpackage failed; all of it is in $log"
+	fi
+	echo "$deb/hetcc-dkms_${version}_all.deb"
+}
+
+main "$@"
