@@ -40,7 +40,7 @@
  *    Reno's until the first loss (settle=0).
  *  - After a timeout slow start doubles the window (response=0).
  *
- * ss -ti: vegas enabled = rho is above 1, rttcnt = rho in hundredths, rtt and
+ * tcpvegas_info: enabled = rho is above 1, rttcnt = rho in hundredths, rtt and
  * minrtt in microseconds.
  *
  * Reference

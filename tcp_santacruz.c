@@ -84,7 +84,7 @@
  *    Start-up and initial window by the paper cost 5 % of goodput over 10 s
  *    (1.331 of 1.398 Mbit/s; 1.5 Mbit/s, 80 ms, N_op = 1.5).
  *
- * ss -ti: vegas enabled = source of R (0 rtt, 1 timestamps, 2 option), rttcnt = queue
+ * tcpvegas_info: enabled = source of R (0 rtt, 1 timestamps, 2 option), rttcnt = queue
  * estimate in packets, rtt and minrtt in microseconds.
  *
  * References

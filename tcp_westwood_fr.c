@@ -42,7 +42,7 @@
  *  - A sample during which the application limited the sender can raise BWE but
  *    not lower it; idle time does not count.
  *
- * ss -ti: vegas enabled = an estimate exists, rttcnt = BWE in bytes/s, rtt
+ * tcpvegas_info: enabled = an estimate exists, rttcnt = BWE in bytes/s, rtt
  * (smoothed) and minrtt in microseconds.
  *
  * Reference

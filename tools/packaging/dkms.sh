@@ -8,6 +8,9 @@ set -euo pipefail
 # shellcheck source=tools/packaging/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
+# The kernel's build must not take a calling make's options or jobserver.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
 readonly command=/usr/sbin/hetcc
 readonly manual=/usr/share/man/man8/hetcc.8
 readonly at_boot=/usr/lib/modules-load.d/hetcc.conf
