@@ -119,6 +119,17 @@ def test_dkms_refuses(tmp_path: Path) -> None:
     assert done.returncode == 1 and "install or uninstall" in done.stderr
 
 
+def test_versions_that_differ(tmp_path: Path) -> None:
+    """Neither package nor release is made of them."""
+    for name in ("dkms.conf", "include", "tools/ci", "tools/packaging", "Makefile"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        ok(run("cp", "-r", TOP / name, tmp_path / name))
+    conf = tmp_path / "dkms.conf"
+    conf.write_text(conf.read_text().replace(f'"{VERSION}"', '"9"'))
+    done = run("make", "deb", cwd=tmp_path)
+    assert done.returncode != 0 and f"dkms.conf says 9, include/hetcc/version.h {VERSION}" in done.stderr, done.stderr
+
+
 def test_package_contents(package: Path) -> None:
     """What DKMS builds from, the command, its page; nothing that selects anything."""
     files = {line.split()[-1] for line in ok(run("dpkg-deb", "-c", package)).splitlines() if not line.startswith("d")}

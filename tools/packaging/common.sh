@@ -6,11 +6,16 @@
 # shellcheck source=tools/ci/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/../ci/common.sh"
 
-# shellcheck disable=SC2034 # of those that read this
-readonly version_h=include/hetcc/version.h
-
-# hetcc_version: the version of modules and packages, from a version.h on
-# standard input.
+# hetcc_version: the version of the modules, include/hetcc/version.h, if dkms.conf
+# and Debian's changelog, which cannot read it there, say the same.
 hetcc_version() {
-	sed -n 's/^#define HETCC_VERSION[[:space:]]*"\(.*\)"$/\1/p'
+	local version other
+	version=$(sed -n 's/^#define HETCC_VERSION[[:space:]]*"\(.*\)"$/\1/p' "$HETCC_TOP/include/hetcc/version.h")
+	other=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$HETCC_TOP/dkms.conf")
+	[ "$other" = "$version" ] ||
+		die "dkms.conf says $other, include/hetcc/version.h $version"
+	other=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$HETCC_TOP/tools/packaging/debian/changelog")
+	[ "$other" = "$version" ] ||
+		die "tools/packaging/debian/changelog says $other, include/hetcc/version.h $version"
+	echo "$version"
 }

@@ -20,14 +20,6 @@ network.
 END
 }
 
-# The changelog is Debian's to read, version.h everybody else's.
-check_version() {
-	local named
-	named=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$HETCC_TOP/tools/packaging/debian/changelog")
-	[ "$named" = "$1" ] ||
-		die "tools/packaging/debian/changelog says $named, $version_h $1"
-}
-
 stage() {
 	stage_sources "$1"
 	cp -rp -- "$HETCC_TOP"/{dkms.conf,README,docs/install.md,docs/hetcc.8,tools/hetcc} "$1/"
@@ -45,8 +37,7 @@ main() {
 	need_command dpkg-buildpackage dpkg-dev
 	need_command dh debhelper
 	need_command dh_dkms dh-dkms
-	version=$(hetcc_version <"$HETCC_TOP/$version_h")
-	check_version "$version"
+	version=$(hetcc_version)
 	rm -rf -- "$deb"
 	stage "$deb/hetcc-$version"
 	cd -- "$deb/hetcc-$version"

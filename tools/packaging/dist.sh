@@ -31,7 +31,7 @@ main() {
 	cd -- "$HETCC_TOP"
 	[ -e .git ] || die "a release is made from a git tree, and this is none"
 	git diff-index --quiet HEAD -- || note "changes that are not committed are left out"
-	version=$(git show "HEAD:$version_h" | hetcc_version)
+	version=$(hetcc_version)
 	name=hetcc-$version
 	rm -rf -- "$dist"
 	make_build_dir "$dist"

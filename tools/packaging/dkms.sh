@@ -62,14 +62,14 @@ kernels_so_far() {
 put_sources() {
 	local dir=/usr/src/hetcc-$1
 	stage_sources "$dir"
-	sed "s/#MODULE_VERSION#/$1/" "$HETCC_TOP/dkms.conf" >"$dir/dkms.conf"
+	cp -- "$HETCC_TOP/dkms.conf" "$dir/"
 	chown -R root:root -- "$dir"
 	chmod -R u=rwX,go=rX -- "$dir"
 }
 
 install_all() {
 	local kernel=${KVER:-$(uname -r)} kernels version
-	version=$(hetcc_version <"$HETCC_TOP/$version_h")
+	version=$(hetcc_version)
 	[ -d "/lib/modules/$kernel/build/include" ] ||
 		die "no headers for kernel $kernel: apt-get install linux-headers-$kernel (KVER=... names another kernel)"
 	mapfile -t kernels < <({ kernels_so_far; echo "$kernel"; } | sort -u)
