@@ -8,16 +8,19 @@ set -euo pipefail
 # shellcheck source=tools/ci/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-readonly tarball=/usr/src/linux-source-6.12.tar.xz
-readonly patch=$HETCC_TOP/santacruz_opt.patch
-readonly work=$HETCC_BUILD/option-patch
 readonly few="gcc-64-out clang-64-in gcc-32-in clang-32-out"
+readonly few_ported="gcc-64-in gcc-32-out"
 readonly all="gcc-64-in gcc-64-out gcc-32-in gcc-32-out
 clang-64-in clang-64-out clang-32-in clang-32-out"
+series=6.12
+patch=$HETCC_TOP/santacruz_opt.patch
+work=$HETCC_BUILD/option-patch
+tarball=
 
 usage() {
 	cat <<'END'
-usage: tools/ci/option_patch.sh [--all | COMPILER-BITS-in|out...] [--help]
+usage: tools/ci/option_patch.sh [--series 6.1|6.12|7.2]
+                                [--all | COMPILER-BITS-in|out...] [--help]
 
 Applies santacruz_opt.patch to Debian's linux-source-6.12 without fuzz and
 compiles every C file that it touches, with W=1 and sparse, for x86 with the
@@ -25,6 +28,11 @@ option configured in or out; any message of the compiler or of sparse about
 these files fails.  By default four combinations (gcc-64-out clang-64-in
 gcc-32-in clang-32-out; the lab's kernels are gcc-64-in and gcc-64-out for
 UML), with --all all eight.  Works in build/option-patch.
+
+  --series   another series: the patch that tools/kernel/rebase.py makes, by
+             default gcc-64-in and gcc-32-out.  Works in build/option-patch-SERIES.
+
+Linux 7.2 wants clang 17; Debian 12's clang is 14, so --all leaves clang out.
 END
 }
 
@@ -34,8 +42,10 @@ key() {
 
 unpack() {
 	local want
-	[ -f "$tarball" ] || apt_install linux-source-6.12 ||
-		die "$tarball is missing"
+	tarball=$("$HETCC_TOP/tools/ci/kernel_source.sh" "$series")
+	if [ "$series" != 6.12 ]; then
+		patch=$("$HETCC_TOP/tools/kernel/rebase.py" "$series")
+	fi
 	want=$(key)
 	[ "$(cat "$work/key" 2>/dev/null)" != "$want" ] || return 0
 	rm -rf "$work"
@@ -43,12 +53,14 @@ unpack() {
 	note "unpacking ${tarball##*/}"
 	tar xf "$tarball" -C "$work/src" --strip-components=1
 	patch -s -d "$work/src" -p1 --fuzz=0 <"$patch" ||
-		die "santacruz_opt.patch does not apply without fuzz"
+		die "${patch##*/} does not apply without fuzz"
 	echo "$want" >"$work/key"
 }
 
-# C files of the patch; the KUnit suite is included by another one.
+# C files of the patch; the KUnit suite is included by another one. The last two
+# check the sizes of what the patch adds to.
 objects() {
+	echo net/ipv4/tcp.o net/core/net_namespace.o | tr ' ' '\n'
 	sed -n 's,^+++ b/\(net/.*\)\.c$,\1.o,p' "$patch" | grep -v '_test\.o$'
 }
 
@@ -110,20 +122,41 @@ build() {
 	note "$1-$2-$3: ${#objs[@]} files, no messages"
 }
 
+# choose ARGUMENT...: sets combos.
+choose() {
+	local every=${all//$'\n'/ } combo
+	[ "$series" != 7.2 ] || every=${every%% clang*}
+	case ${1:-} in
+	--all) read -ra combos <<<"$every" ;;
+	'')
+		read -ra combos <<<"$few_ported"
+		[ "$series" != 6.12 ] || read -ra combos <<<"$few"
+		;;
+	*) combos=("$@") ;;
+	esac
+	for combo in "${combos[@]}"; do
+		[[ " $every " == *" $combo "* ]] ||
+			{ usage >&2 && die "unknown combination: $combo"; }
+	done
+}
+
 main() {
 	local combos=() combo
 	case ${1:-} in
 	--help | -h) usage && exit 0 ;;
-	--all) read -ra combos <<<"${all//$'\n'/ }" ;;
-	'') read -ra combos <<<"$few" ;;
-	*) combos=("$@") ;;
+	--series)
+		series=${2:-}
+		[[ " 6.1 6.12 7.2 " == *" $series "* ]] ||
+			{ usage >&2 && die "--series: 6.1, 6.12 or 7.2"; }
+		[ "$series" = 6.12 ] || work=$work-$series
+		shift 2
+		;;
 	esac
+	choose "$@"
 	need_command sparse sparse
 	need_command clang clang
 	unpack
 	for combo in "${combos[@]}"; do
-		[[ " ${all//$'\n'/ } " == *" $combo "* ]] ||
-			{ usage >&2 && die "unknown combination: $combo"; }
 		build "${combo%%-*}" "$(cut -d- -f2 <<<"$combo")" "${combo##*-}"
 	done
 }

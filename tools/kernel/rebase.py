@@ -3,13 +3,15 @@
 """Carry santacruz_opt.patch over to another kernel series.
 
 The patch for 6.12 is the one source: what it changes is merged, three ways,
-into the files of the other series. Where that conflicts, the series' own text
-stays, and tools/kernel/rebase/SERIES.patch has the rest: it applies after the
-merge, without fuzz. Its first line has a hash of everything that the merge left
-out; if santacruz_opt.patch or the kernel changes there, this stops.
+into the files of the other series. Where that conflicts, lines that are only
+inserted go to the same place if there is one, else the series' own text stays;
+tools/kernel/rebase/SERIES.patch has the rest: it applies after the merge, without
+fuzz. Its first line has a hash of all that conflicts; if that changes in
+santacruz_opt.patch, this stops.
 """
 
 import argparse
+import difflib
 import hashlib
 import subprocess
 import sys
@@ -82,41 +84,74 @@ def apply(patch: str, to: Path) -> None:
     call("patch", "-d", to, "-p1", "--fuzz=0", "--no-backup-if-mismatch", stdin=patch)
 
 
-def left_out(merged: str) -> str:
-    """What the conflicts of a merge would have changed: lines removed and added, without those around them."""
-    sides: dict[str, list[str]] = {}
+@dataclass
+class Conflict:
+    """The three sides of a conflict: the patched text, the text before, the other series'."""
+
+    ours: list[str] = field(default_factory=list)
+    base: list[str] = field(default_factory=list)
+    theirs: list[str] = field(default_factory=list)
+
+    def changes(self) -> list[tuple[str, int, int, int, int]]:
+        """What the patch does, as of difflib."""
+        matcher = difflib.SequenceMatcher(None, self.base, self.ours, autojunk=False)
+        return [code for code in matcher.get_opcodes() if code[0] != "equal"]
+
+    def said(self) -> list[str]:
+        """Lines that the patch removes and adds."""
+        out = []
+        for _tag, i1, i2, j1, j2 in self.changes():
+            out += ["-" + text for text in self.base[i1:i2]] + ["+" + text for text in self.ours[j1:j2]]
+        return out
+
+    def resolved(self) -> list[str]:
+        """The series' text, with what the patch inserts if there is but one place for that."""
+        changes = self.changes()
+        tag, at, _end, j1, j2 = changes[0]
+        if len(changes) > 1 or tag != "insert":
+            return self.theirs
+        if not self.theirs or at == len(self.base):
+            return self.theirs + self.ours[j1:j2]
+        return self.ours[j1:j2] + self.theirs if at == 0 else self.theirs
+
+
+def resolve(merged: str) -> tuple[str, list[str]]:
+    """Text of a merge with its conflicts resolved, and what the patch wanted to change there."""
     out: list[str] = []
-    side = ""
+    said: list[str] = []
+    conflict, side = Conflict(), out
     for line in merged.splitlines():
         if line.startswith("<<<<<<< "):
-            sides, side = {"ours": [], "base": [], "theirs": []}, "ours"
+            conflict = Conflict()
+            side = conflict.ours
         elif line.startswith("||||||| "):
-            side = "base"
-        elif line.startswith("=======") and side:
-            side = "theirs"
+            side = conflict.base
+        elif line == "=======" and side is conflict.base:
+            side = conflict.theirs
         elif line.startswith(">>>>>>> "):
-            out += ["-" + text for text in sides["base"] if text not in sides["ours"]]
-            out += ["+" + text for text in sides["ours"] if text not in sides["base"]]
-            side = ""
-        elif side:
-            sides[side].append(line)
-    return "\n".join(out)
+            out += conflict.resolved()
+            said += conflict.said()
+            side = out
+        else:
+            side.append(line)
+    return "\n".join(out) + "\n", said
 
 
-def merge(trees: Trees, name: str) -> str:
-    """Merge the patch into one file of the series; returns what was left out."""
+def merge(trees: Trees, name: str) -> list[str]:
+    """Merge the patch into one file of the series; returns what the patch wanted where that conflicts."""
     base, patched, series = (tree / name for tree in (trees.base, trees.patched, trees.series))
     if base.exists() and not series.exists():
-        return f"{name} is absent"
+        return [f"{name} is absent"]
     result = trees.ported / name
     result.parent.mkdir(parents=True, exist_ok=True)
     if not base.exists():
         result.write_bytes(patched.read_bytes())
-        return ""
+        return []
     # The status is the number of conflicts
-    conflicts = tuple(range(128))
-    result.write_text(call("git", "merge-file", "-p", "--theirs", patched, base, series, fine=conflicts))
-    return left_out(call("git", "merge-file", "-p", "--diff3", patched, base, series, fine=conflicts))
+    merged = call("git", "merge-file", "-p", "--zdiff3", patched, base, series, fine=tuple(range(128)))
+    text, said = resolve(merged)
+    result.write_text(text)
+    return said
 
 
 def prepare(series: str) -> Trees:
@@ -134,9 +169,9 @@ def prepare(series: str) -> Trees:
 
 
 def merge_all(trees: Trees) -> str:
-    """Merge all files; returns the hash of what was left out."""
-    missing = [merge(trees, name) for name in touched(TRUTH.read_text())]
-    return hashlib.sha256("\n".join(missing).encode()).hexdigest()[:16]
+    """Merge all files; returns the hash of what conflicts."""
+    said = [line for name in touched(TRUTH.read_text()) for line in merge(trees, name)]
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
 
 def difference(old: Path, new: Path, files: list[str]) -> str:
@@ -156,11 +191,11 @@ def generate(series: str) -> Path:
     """Merge, apply the rest, write the patch; returns its name."""
     trees = prepare(series)
     rest = REBASE / f"{series}.patch"
-    want, found = f"Left out by the merge: {merge_all(trees)}", rest.read_text().splitlines()[0]
+    want, found = f"Conflicts of the merge: {merge_all(trees)}", rest.read_text().splitlines()[0]
     if want != found:
         raise RebaseError(
             f"{rest.relative_to(TOP)} does not fit any more ({found!r}, not {want!r}):\n"
-            f"the merge leaves out something else. Edit {trees.ported}, then --record."
+            f"other changes conflict now. Edit {trees.ported}, then --record."
         )
     apply(rest.read_text(), trees.ported)
     truth = TRUTH.read_text()
@@ -180,9 +215,9 @@ def record(series: str) -> Path:
     call("rm", "-rf", edited)
     call("cp", "-a", ported, edited)
     trees = prepare(series)
-    lost = merge_all(trees)
+    found = merge_all(trees)
     rest = REBASE / f"{series}.patch"
-    rest.write_text(f"Left out by the merge: {lost}\n" + difference(trees.ported, edited, touched(TRUTH.read_text())))
+    rest.write_text(f"Conflicts of the merge: {found}\n" + difference(trees.ported, edited, touched(TRUTH.read_text())))
     return rest
 
 
