@@ -17,14 +17,19 @@ CHECK_PACKAGES=(
 	gcc-arm-linux-gnueabihf linux-headers-6.12-amd64 linux-headers-amd64
 	mmdebstrap shellcheck sparse tshark universal-ctags
 )
+VM_PACKAGES=(
+	bpftool cpio dkms linux-headers-6.12-amd64 linux-headers-amd64
+	qemu-system-x86
+)
 
 usage()
 {
 	cat <<-EOF
-	usage: tools/setup.sh [--check] [--help]
+	usage: tools/setup.sh [--check] [--vm] [--help]
 	  Installs Debian packages (needs root when one is missing) and makes the
 	  Python environment build/venv.
 	  --check   also what 'make check' needs (compilers, headers, linters)
+	  --vm      also what machines under QEMU need ('hetlab run --on vm')
 	EOF
 }
 
@@ -75,13 +80,16 @@ make_venv()
 	echo "$want" >"$venv/.requirements"
 }
 
-case "${1:-}" in
---help | -h) usage; exit 0 ;;
---check | "") ;;
-*) usage >&2; exit 2 ;;
-esac
+wanted=("${PACKAGES[@]}")
+for arg in "$@"; do
+	case $arg in
+	--help | -h) usage; exit 0 ;;
+	--check) wanted+=("${CHECK_PACKAGES[@]}") ;;
+	--vm) wanted+=("${VM_PACKAGES[@]}") ;;
+	*) usage >&2; exit 2 ;;
+	esac
+done
 
 mkdir -p "$BUILD"
-install_packages "${PACKAGES[@]}"
-[ "${1:-}" != --check ] || install_packages "${CHECK_PACKAGES[@]}"
+install_packages "${wanted[@]}"
 make_venv

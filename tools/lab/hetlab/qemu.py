@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Emulated machines: Debian's stock kernels, or any other, under QEMU.
+
+The root file system is in memory, made of files of this machine (Debian 12). A
+machine with a disk would let its clock leap while it waits for it: with
+``clock="icount"`` time is the number of instructions executed, and goes on to
+the next timer whenever all CPUs are idle. Results come back over a second serial
+line, for which every kernel has a driver.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+
+from hetlab import kernel as lab
+from hetlab import uml
+from hetlab.errors import LabError
+from hetlab.paths import BUILD, LAB, TOP
+
+VM = BUILD / "vm"
+SERIES = ("6.1", "6.12")
+QEMU = "qemu-system-x86_64"
+INIT = LAB / "hetlab" / "guest" / "vm_init.sh"
+# The tree's place in the guest
+GUEST_TOP = Path("/hetcc")
+INSTALL = "run tools/setup.sh --vm (as root)"
+Clock = Literal["icount", "real"]
+
+# Packages whose files make up the root, without what they only need to be installed
+PACKAGES = (
+    *("bash", "bsdutils", "coreutils", "dash", "debianutils", "diffutils", "findutils", "grep", "gzip", "hostname"),
+    *("kmod", "libc-bin", "login", "mawk", "mount", "procps", "sed", "tar", "util-linux", "util-linux-extra"),
+    *("bpftool", "ethtool", "iperf3", "iproute2", "iputils-ping", "mininet", "net-tools", "tcpdump"),
+    *("libpython3.11-minimal", "libpython3.11-stdlib", "python3-distutils", "python3-minimal", "python3.11-minimal"),
+)
+LEFT_OUT = re.compile(r"^/(usr/share|var|etc/(cron|pam|init)|usr/lib/(tmpfiles|systemd)|.*/mininet/examples/)")
+LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64", "usr/bin/awk": "mawk"}
+ETC = {
+    "passwd": "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n",
+    "group": "root:x:0:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "nsswitch.conf": "hosts: files\n",
+}
+DIRECTORIES = ("dev", "proc", "sys", "tmp", "run", "root", "var/tmp")
+# Modules of the stock kernels that experiments may need, with what they depend on
+MODULES = (
+    "kernel/net/sched",
+    "kernel/net/ipv4",
+    "kernel/net/ipv6",
+    "kernel/net/mptcp",
+    "kernel/drivers/net/veth",
+    "kernel/drivers/net/ifb",
+    "kernel/drivers/net/dummy",
+    "kernel/drivers/net/tun",
+)
+
+
+@dataclass(frozen=True)
+class VmKernel:
+    """A kernel that QEMU can boot.
+
+    ``modules`` becomes /lib/modules/RELEASE; what is in its updates/dkms is loaded
+    before anything runs. None: a monolithic kernel. ``key`` tells results apart.
+    """
+
+    release: str
+    image: Path
+    modules: Path | None
+    key: str
+
+
+@dataclass
+class Machine(uml.Machine):
+    """A running machine; what it sent is unpacked when its status is asked for."""
+
+    def status(self) -> int | None:
+        """As for any machine; afterwards ``out`` beside the job is what was left in /out."""
+        sent = self.job.with_name("sent.tar")
+        if self.proc.poll() is not None and sent.exists():
+            args = ["tar", "-C", str(self.job.parent), "--no-same-owner", "-xf", str(sent)]
+            if subprocess.run(args, capture_output=True, check=False).returncode == 0:
+                sent.unlink()
+        return super().status()
+
+    def kill(self) -> None:
+        """End the machine."""
+        super().kill()
+        self.job.with_name("initrd").unlink(missing_ok=True)
+
+
+def stock(console: Console, series: str) -> VmKernel:
+    """Debian's kernel of a series, 6.1 or 6.12, with our modules built for it by DKMS; never installed."""
+    release = _release(series)
+    sources = lab.files_digest([*lab.module_sources(), TOP / "dkms.conf"])
+    plain, ours = VM / release, VM / f"{release}-{sources}"
+    with lab.locked(VM):
+        if not (plain / ".complete").exists():
+            _fetch(console, release, plain)
+        if not (ours / ".complete").exists():
+            _with_ours(console, release, plain, ours)
+    return VmKernel(release, plain / "vmlinuz", ours / "modules", release)
+
+
+def _release(series: str) -> str:
+    """Newest release of a series whose headers are installed: without them no module can be built."""
+    if series not in SERIES:
+        raise LabError(f"--kernel {series}: one of {', '.join(SERIES)}")
+    pattern = re.compile(rf"linux-headers-({re.escape(series)}\.\d+\S*?-amd64)")
+    found = [m[1] for p in Path("/usr/src").iterdir() if (m := pattern.fullmatch(p.name)) and "-cloud" not in m[1]]
+    if not found:
+        raise LabError(f"no headers of Linux {series} below /usr/src: {INSTALL}")
+    return max(found, key=lambda r: [int(n) for n in re.findall(r"\d+", r)])
+
+
+def _fetch(console: Console, release: str, to: Path) -> None:
+    """Image, configuration and the modules that we need, from Debian's package."""
+    console.print(f"fetching Debian's kernel {release}")
+    log = VM / f"{release}.log"
+    log.unlink(missing_ok=True)
+    draft = _fresh(to)
+    package = f"linux-image-{release}"
+    lab.run(["sh", "-c", 'cd "$0" && apt-get -q download "$1"', str(draft), package], log, f"fetching {package}")
+    deb = next(draft.glob("*.deb"))
+    lab.run(["dpkg-deb", "-x", str(deb), str(draft / "all")], log, f"unpacking {package}")
+    lab.run(["depmod", "-b", str(draft / "all"), release], log, "depmod")
+    tree = draft / "all" / "lib" / "modules" / release
+    for path in _chosen(tree):
+        _keep(tree, path, draft / "modules")
+    for name in ("modules.order", "modules.builtin", "modules.builtin.modinfo"):
+        shutil.copy(tree / name, draft / "modules")
+    for name in ("vmlinuz", "config"):
+        shutil.copy(draft / "all" / "boot" / f"{name}-{release}", draft / name)
+    deb.unlink()
+    shutil.rmtree(draft / "all")
+    _done(draft, to)
+
+
+def _fresh(to: Path) -> Path:
+    """An empty directory in which something is made before it has its name."""
+    draft = to.with_name(to.name + ".draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    return draft
+
+
+def _done(draft: Path, to: Path) -> None:
+    (draft / ".complete").touch()
+    shutil.rmtree(to, ignore_errors=True)
+    draft.rename(to)
+
+
+def _chosen(tree: Path) -> list[str]:
+    """Names of the modules to keep: those in MODULES and all that they depend on."""
+    needs = {}
+    for line in (tree / "modules.dep").read_text().splitlines():
+        name, _, rest = line.partition(":")
+        needs[name] = rest.split()
+    wanted = [name for name in needs if name.startswith(tuple(f"{m}/" for m in MODULES))]
+    wanted += [name for name in needs if name.split(".ko")[0] in MODULES]
+    return sorted({name for one in wanted for name in (one, *needs[one])})
+
+
+def _keep(tree: Path, name: str, to: Path) -> None:
+    """Copy a module, unpacked: unpacking in the guest costs more."""
+    target = to / name.removesuffix(".xz")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if name.endswith(".xz"):
+        with open(target, "wb") as out:
+            subprocess.run(["xz", "-dc", str(tree / name)], stdout=out, check=True)
+    else:
+        shutil.copy(tree / name, target)
+
+
+def _with_ours(console: Console, release: str, plain: Path, to: Path) -> None:
+    """The kernel's modules and ours, as DKMS builds them in a private tree."""
+    console.print(f"building the modules for {release} with DKMS")
+    if not shutil.which("dkms"):
+        raise LabError(f"dkms is missing: {INSTALL}")
+    log = VM / f"{to.name}.log"
+    log.unlink(missing_ok=True)
+    draft = _fresh(to)
+    base = draft / "modules" / "lib" / "modules" / release
+    shutil.copytree(plain / "modules", base)
+    updates = base / "updates" / "dkms"
+    updates.mkdir(parents=True)
+    for ko in _dkms(draft, release, log):
+        _keep(ko.parent, ko.name, updates)
+    lab.run(["depmod", "-b", str(draft / "modules"), release], log, "depmod")
+    base.rename(draft / "tree")
+    shutil.rmtree(draft / "modules")
+    (draft / "tree").rename(draft / "modules")
+    shutil.rmtree(draft / "dkms")
+    _done(draft, to)
+
+
+def _dkms(draft: Path, release: str, log: Path) -> list[Path]:
+    """Modules built by DKMS for a kernel that is not running."""
+    name, version = _dkms_name()
+    source = draft / "dkms" / f"{name}-{version}"
+    for path in [*lab.module_sources(), TOP / "dkms.conf"]:
+        target = source / path.relative_to(TOP)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    tree = draft / "dkms" / "tree"
+    tree.mkdir()
+    trees = ["--dkmstree", str(tree), "--sourcetree", str(source.parent)]
+    for args in (["add"], ["build", "-k", release]):
+        lab.run(["dkms", args[0], *trees, f"{name}/{version}", *args[1:]], log, f"dkms {args[0]}")
+    found = sorted((tree / name / version / release).glob("*/module/*.ko*"))
+    if not found:
+        raise LabError(f"dkms built no module; {log}")
+    return found
+
+
+def _dkms_name() -> tuple[str, str]:
+    """PACKAGE_NAME and PACKAGE_VERSION of dkms.conf."""
+    said = dict(re.findall(r'^(PACKAGE_\w+)="?([^"\n]+)"?$', (TOP / "dkms.conf").read_text(), re.M))
+    return said["PACKAGE_NAME"], said["PACKAGE_VERSION"]
+
+
+def root(console: Console) -> Path:
+    """The root file system as a cpio archive, made anew when a file in it has changed."""
+    files = _system_files()
+    stats = [f"{p} {s.st_size} {s.st_mtime_ns}" for p in files for s in [os.lstat(p)]]
+    more = [str(LINKS), str(ETC), str(DIRECTORIES)]
+    path = VM / f"root-{lab.digest(*(line.encode() for line in stats + more))}.cpio"
+    with lab.locked(VM):
+        if not path.exists():
+            console.print("making the root file system of the emulated machines")
+            _make_root(files, path)
+    return path
+
+
+def _system_files() -> list[Path]:
+    """Files of this machine that go into the root: packages, compiled Python, libraries."""
+    query = subprocess.run(["dpkg-query", "-L", *PACKAGES], capture_output=True, text=True, check=False)
+    if query.returncode:
+        raise LabError(f"{query.stderr.strip()}\n{INSTALL}")
+    names = {Path(line) for line in query.stdout.splitlines() if line.startswith("/") and not LEFT_OUT.match(line)}
+    found = {p.parent.resolve() / p.name for p in names if not p.is_dir()}
+    found |= {c for p in found if p.suffix == ".py" for c in p.parent.glob(f"__pycache__/{p.stem}.cpython-*.pyc")}
+    return sorted(found | _libraries(found))
+
+
+def _libraries(files: set[Path]) -> set[Path]:
+    """Shared libraries of programs and libraries, with the links that lead to them."""
+    programs = [str(p) for p in files if not p.is_symlink() and _is_elf(p)]
+    out = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False).stdout
+    libraries: set[Path] = set()
+    for name in re.findall(r"(?:=> )?(/\S+) \(0x", out):
+        link = Path(name)
+        libraries |= {link.parent.resolve() / link.name, link.resolve()}
+    return libraries
+
+
+def _is_elf(path: Path) -> bool:
+    with open(path, "rb") as f:
+        return f.read(4) == b"\x7fELF"
+
+
+def _make_root(files: list[Path], path: Path) -> None:
+    tree = _fresh(path.with_suffix(""))
+    for name, target in LINKS.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).symlink_to(target)
+    for p in files:
+        _copy(p, tree / str(p)[1:])
+    for directory in DIRECTORIES:
+        (tree / directory).mkdir(parents=True, exist_ok=True)
+    for name, text in ETC.items():
+        (tree / "etc" / name).write_text(text)
+    pack(tree, path)
+    shutil.rmtree(tree)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file, a link or a directory with its times; Python compares those of its compiled files."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    else:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def pack(tree: Path, to: Path) -> None:
+    """A cpio archive of a tree, all of it root's."""
+    draft = to.with_name(to.name + ".draft")
+    pipeline = 'cd "$0" && find . -mindepth 1 -print0 | LC_ALL=C sort -z | cpio -0 -o -H newc -R 0:0 --quiet >"$1"'
+    done = subprocess.run(["sh", "-c", pipeline, str(tree), str(draft)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LabError(f"packing {tree}: {done.stderr.strip()}")
+    draft.rename(to)
+
+
+def boot(
+    kernel: VmKernel,
+    script: str,
+    directory: Path,
+    *,
+    files: dict[str, Path] | None = None,
+    cpus: int = 2,
+    memory_mb: int = 1024,
+    clock: Clock = "icount",
+    append: str = "",
+    cpu: int | None = None,
+) -> Machine:
+    """Boot a machine that runs a shell script as root and stops.
+
+    Its output goes to ``console.log`` in the directory, its exit status to
+    ``job.sh.status``, what it leaves in /out to ``out``. ``files``: further files or
+    directories by their path in the guest. ``cpus`` 1..16, ``memory_mb`` from 256.
+    ``cpu``: the CPU of this machine that it is pinned to.
+    """
+    if not shutil.which(QEMU):
+        raise LabError(f"{QEMU} is missing: {INSTALL}")
+    job = directory / "job.sh"
+    job.write_text(f"{_exports()}\n{script}\n")
+    _initrd(kernel, directory, files or {})
+    log = directory / "console.log"
+    args = [
+        *([] if cpu is None else ["taskset", "-c", str(cpu)]),
+        *(QEMU, "-M", "q35", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        *_accelerator(clock),
+        *("-cpu", "max", "-smp", str(cpus), "-m", str(memory_mb)),
+        *("-serial", f"file:{log}", "-serial", f"file:{directory / 'sent.tar'}"),
+        *("-kernel", str(kernel.image), "-initrd", str(directory / "initrd")),
+        *("-append", f"console=ttyS0 quiet panic=-1 mitigations=off {append}".strip()),
+    ]
+    with open(directory / "qemu.log", "wb") as out:
+        proc = subprocess.Popen(
+            args, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    return Machine(proc, job, log, time.monotonic())
+
+
+def _accelerator(clock: Clock) -> list[str]:
+    if clock == "icount":
+        return ["-accel", "tcg,tb-size=64", "-icount", "shift=0,sleep=off"]
+    return ["-accel", "tcg,thread=multi,tb-size=64"]
+
+
+def _exports() -> str:
+    top = GUEST_TOP
+    env = {
+        "PATH": f"{top}/build/bin:{uml.SYSTEM_PATH}",
+        "HETLAB_BIN": f"{top}/build/bin",
+        "PYTHONPATH": f"{top}/tools/lab",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "HOME": "/root",
+        "LC_ALL": "C.UTF-8",
+        "TERM": "dumb",
+    }
+    return "\n".join(f"export {k}={v}" for k, v in env.items())
+
+
+def _initrd(kernel: VmKernel, directory: Path, files: dict[str, Path]) -> None:
+    """The root and, behind it, what belongs to this machine."""
+    err = Console(stderr=True, highlight=False)
+    own = _fresh(directory / "own")
+    top = own / str(GUEST_TOP)[1:]
+    _copy(INIT, own / "init")
+    _copy(directory / "job.sh", own / "job.sh")
+    _copy(lab.tools(err), top / "build" / "bin")
+    _copy(LAB, top / "tools" / "lab")
+    if kernel.modules:
+        _copy(kernel.modules, own / "usr" / "lib" / "modules" / kernel.release)
+    for name, path in files.items():
+        _copy(path, own / name.lstrip("/"))
+    pack(own, directory / "own.cpio")
+    shutil.rmtree(own)
+    with open(directory / "initrd", "wb") as out:
+        for part in (root(err), directory / "own.cpio"):
+            with open(part, "rb") as f:
+                shutil.copyfileobj(f, out)
+    (directory / "own.cpio").unlink()
