@@ -5,6 +5,7 @@ import json
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
@@ -14,10 +15,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from hetlab import jobs, kernel, results, scenario
+from hetlab import jobs, kernel, qemu, results, scenario
 from hetlab.errors import LabError
 from hetlab.paths import BUILD, SCENARIOS
-from hetlab.runner import HostRunner, VirtualRunner
+from hetlab.runner import HostRunner, Runner, VirtualRunner, VmRunner
 
 if TYPE_CHECKING:
     from hetlab import claims
@@ -31,6 +32,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 err = Console(stderr=True, highlight=False)
+# For an unpatched or a patched kernel: what carries out runs, and what their results are measured with
+Place = Callable[[bool], tuple[Runner, dict[str, str]]]
 
 
 @app.command("kernel")
@@ -59,7 +62,14 @@ def run_command(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="override a scenario value, e.g. duration_s=10"),
     ] = None,
-    on: Annotated[Literal["virtual", "host"], typer.Option(help="where to run")] = "virtual",
+    on: Annotated[
+        Literal["virtual", "vm", "host"],
+        typer.Option(help="where to run: User-Mode Linux, Debian's kernel under QEMU (docs/vm.md), this machine"),
+    ] = "virtual",
+    kernel_: Annotated[Literal["6.12", "6.1"], typer.Option("--kernel", help="of --on vm")] = "6.12",
+    clock: Annotated[
+        Literal["icount", "real"], typer.Option(help="of --on vm: instructions executed; this machine's (only if idle)")
+    ] = "icount",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/results/TIME")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object per run on stdout")] = False,
     patched: Annotated[
@@ -85,7 +95,8 @@ def run_command(
         if as_json:
             print(json.dumps(result), flush=True)
 
-    campaign = carry_out(planned, on, directory, report, patched, machines)
+    places = {"virtual": virtual(machines), "vm": emulated(kernel_, clock, machines), "host": this_machine}
+    campaign = carry_out(planned, places[on], directory, report, patched)
     if not as_json and rows:
         show(table(rows))
     err.print(f"results in {directory}" if rows else "no results")
@@ -109,7 +120,7 @@ def claims_command(
     chosen = claims.select(ids or [])
     evidence = claims.Evidence(out or BUILD / "claims")
     planned = claims.plan((need for c in chosen for need in c.needs), evidence)
-    campaign = carry_out(planned, "virtual", evidence.out, evidence.add, machines=machines)
+    campaign = carry_out(planned, virtual(machines), evidence.out, evidence.add)
     evidence.points = play(list(dict.fromkeys(path for c in chosen for path in c.scripts)))
     judged = claims.judge(chosen, evidence)
     if as_json or as_markdown:
@@ -152,7 +163,7 @@ def figures_command(
     chosen = figures.select(only or [])
     evidence = claims.Evidence(BUILD / "claims")
     planned = claims.plan(figures.needs(chosen), evidence)
-    fail_on(carry_out(planned, "virtual", evidence.out, evidence.add, machines=machines))
+    fail_on(carry_out(planned, virtual(machines), evidence.out, evidence.add))
     for path in figures.write(out, evidence, chosen):
         print(path)
 
@@ -172,17 +183,16 @@ def play(scripts: list[Path]) -> dict[tuple[bool, str, int], bool]:
 
 def carry_out(
     planned: list[dict[str, Any]],
-    on: str,
+    place: Place,
     out: Path,
     report: Any,
     patched: bool | None = None,
-    machines: int | None = None,
 ) -> jobs.Campaign:
     """Run jobs with a progress bar on stderr; ``patched`` None: each on the kernel that its scenario needs."""
     kernel.tools(err)
     kernel.skew_objects({ppm for job in planned for ppm in job["scenario"]["clock"].values()})
     groups = jobs.by_kernel(planned, patched)
-    built = {of: machinery(on, of, machines) for of in groups}
+    built = {of: place(of) for of in groups}
     campaign = jobs.Campaign(out, {}, report)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
@@ -202,13 +212,32 @@ def carry_out(
     return campaign
 
 
-def machinery(on: str, patched: bool, machines: int | None) -> tuple[VirtualRunner | HostRunner, dict[str, str]]:
-    """What carries out runs, and what their results are measured with."""
-    if on == "host":
-        return HostRunner(), kernel.host_hashes()
-    k = kernel.kernel(err, patched)
-    modules = kernel.modules(err, k)
-    return VirtualRunner(k.executable, modules, machines), kernel.hashes(k, modules)
+def virtual(machines: int | None) -> Place:
+    """Virtual-time machines."""
+
+    def place(patched: bool) -> tuple[Runner, dict[str, str]]:
+        k = kernel.kernel(err, patched)
+        modules = kernel.modules(err, k)
+        return VirtualRunner(k.executable, modules, machines), kernel.hashes(k, modules)
+
+    return place
+
+
+def emulated(series: str, clock: qemu.Clock, machines: int | None) -> Place:
+    """Machines under QEMU with one of Debian's kernels."""
+
+    def place(patched: bool) -> tuple[Runner, dict[str, str]]:
+        if patched:
+            raise LabError("--on vm: Debian's kernels have no Santa Cruz option, which these runs ask for")
+        vm = qemu.stock(err, series)
+        return VmRunner(vm, clock, machines), qemu.hashes(vm)
+
+    return place
+
+
+def this_machine(_patched: bool) -> tuple[Runner, dict[str, str]]:
+    """Namespaces of the running kernel."""
+    return HostRunner(), kernel.host_hashes()
 
 
 def fail_on(campaign: jobs.Campaign) -> None:

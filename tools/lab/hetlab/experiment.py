@@ -142,14 +142,15 @@ def sleep_until(t: float) -> None:
     time.sleep(max(t - time.clock_gettime(time.CLOCK_MONOTONIC), 0))
 
 
-def begin_at() -> float:
+def begin_at(aligned: bool) -> float:
     """CLOCK_MONOTONIC of the next whole second that leaves time to settle.
 
-    In virtual time that second is BEGIN_S past a multiple of BEGIN_EVERY_S on the wall's clock: santacruz drains at
-    those multiples, and what it does must not depend on how long the network took to build.
+    ``aligned`` is for virtual and emulated machines: that second is BEGIN_S past a multiple of BEGIN_EVERY_S on the
+    wall's clock, for santacruz drains at those multiples, and what it does must not depend on how long the network
+    took to build.
     """
     t0 = math.ceil(time.clock_gettime(time.CLOCK_MONOTONIC)) + SETTLE_S
-    if not SEED_FILE.exists():
+    if not aligned:
         return t0
     wall_s = round(t0 - time.clock_gettime(time.CLOCK_MONOTONIC) + time.time(), 3)
     return t0 + (BEGIN_S - wall_s) % BEGIN_EVERY_S
@@ -165,7 +166,7 @@ class Run:
         self.dir = Path(job["dir"])
         self.bin = os.environ.get("HETLAB_BIN", "")
         self._learn_routes()
-        self.t0 = begin_at()
+        self.t0 = begin_at(SEED_FILE.exists() or job.get("emulated", False))
         self.until = self.sc["duration_s"] + 0.5
         self.procs: list[tuple[str, subprocess.Popen[str]]] = []
         self.tc = WaitingTc()

@@ -240,7 +240,7 @@ def skew_objects(ppms: set[float]) -> None:
             run([*args, "-c", str(source), "-o", str(out)], BUILD / "skew.log", f"building {out.name}")
 
 
-def _commit() -> str:
+def commit() -> str:
     """This tree's commit, with -dirty if it is not clean."""
     args = ["git", "-C", str(TOP), "describe", "--always", "--dirty", "--abbrev=12"]
     return subprocess.run(args, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
@@ -248,9 +248,9 @@ def _commit() -> str:
 
 def hashes(k: Kernel, module_dir: Path) -> dict[str, str]:
     """What a result was measured with."""
-    return {"kernel": k.key, "modules": module_dir.name.removeprefix("um-"), "commit": _commit()}
+    return {"kernel": k.key, "modules": module_dir.name.removeprefix("um-"), "commit": commit()}
 
 
 def host_hashes() -> dict[str, str]:
     """The same for a run on this host: the running kernel, the module sources."""
-    return {"kernel": os.uname().release, "modules": files_digest(module_sources()), "commit": _commit()}
+    return {"kernel": os.uname().release, "modules": files_digest(module_sources()), "commit": commit()}

@@ -34,6 +34,8 @@ GUEST_TOP = Path("/hetcc")
 INSTALL = "run tools/setup.sh --vm (as root)"
 Clock = Literal["icount", "real"]
 MACHINE = [QEMU, "-M", "q35", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-cpu", "max"]
+# The day on which virtual-time machines start too
+RTC = ["-rtc", "base=2025-01-01T00:00:00,clock=vm"]
 KERNEL_ARGS = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable"
 EMULATED: dict[Clock, list[str]] = {
     "icount": ["-accel", "tcg,tb-size=64", "-icount", "shift=0,sleep=off"],
@@ -50,7 +52,8 @@ PACKAGES = (
     *("libpython3.11-minimal", "libpython3.11-stdlib", "python3-distutils", "python3-minimal", "python3.11-minimal"),
 )
 LEFT_OUT = re.compile(r"^/(usr/share|var|etc/(cron|pam|init)|usr/lib/(tmpfiles|systemd)|.*/mininet/examples/)")
-LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64", "usr/bin/awk": "mawk"}
+LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
+LINKS |= {"usr/bin/awk": "mawk", "usr/bin/which": "which.debianutils"}
 ETC = {
     "passwd": "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n",
     "group": "root:x:0:\nnogroup:x:65534:\n",
@@ -85,6 +88,15 @@ class VmKernel:
     key: str
 
 
+def cpus_for(kernel: VmKernel, clock: Clock) -> int:
+    """2 CPUs; one where that does not boot.
+
+    Under icount QEMU 7.2 gives a CPU time only while those before it wait, and Linux 6.1 does not wait for
+    the CPUs that it starts.
+    """
+    return 1 if clock == "icount" and kernel.release.startswith("6.1.") and not has_kvm(kernel) else 2
+
+
 @dataclass
 class Machine(uml.Machine):
     """A running machine; what it sent is unpacked when its status is asked for."""
@@ -97,6 +109,11 @@ class Machine(uml.Machine):
             if subprocess.run(args, capture_output=True, check=False).returncode == 0:
                 sent.unlink()
         return super().status()
+
+    def console_tail(self, lines: int = 8) -> str:
+        """End of what QEMU and the machine said."""
+        said = [p.read_text(errors="replace") for p in (self.job.with_name("qemu.log"), self.log) if p.exists()]
+        return "\n".join("\n".join(said).splitlines()[-lines:])
 
     def kill(self) -> None:
         """End the machine."""
@@ -115,6 +132,11 @@ def stock(console: Console, series: str) -> VmKernel:
         if not (ours / ".complete").exists():
             _with_ours(console, release, plain, ours)
     return VmKernel(release, plain / "vmlinuz", ours / "modules", release)
+
+
+def hashes(kernel: VmKernel) -> dict[str, str]:
+    """What a result was measured with."""
+    return {"kernel": kernel.key, "modules": lab.files_digest(lab.module_sources()), "commit": lab.commit()}
 
 
 def _release(series: str) -> str:
@@ -325,9 +347,8 @@ def boot(
 
     Its output goes to ``console.log`` in the directory, its exit status to
     ``job.sh.status``, what it leaves in /out to ``out``. ``files``: further files or
-    directories by their path in the guest. ``cpus`` 1..16; under icount QEMU 7.2 gives
-    the second one time only while the first waits, which Linux 6.1 does not survive: 1.
-    ``memory_mb`` from 256. ``cpu``: the CPU of this machine that it is pinned to.
+    directories by their path in the guest. ``cpus`` 1..16 (see cpus_for), ``memory_mb``
+    from 256. ``cpu``: the CPU of this machine that it is pinned to.
     """
     if not shutil.which(QEMU):
         raise LabError(f"{QEMU} is missing: {INSTALL}")
@@ -337,7 +358,7 @@ def boot(
     log = directory / "console.log"
     args = [
         *([] if cpu is None else ["taskset", "-c", str(cpu)]),
-        *MACHINE,
+        *(*MACHINE, *RTC),
         *(["-accel", "kvm"] if has_kvm(kernel) else EMULATED[clock]),
         *("-smp", str(cpus), "-m", str(memory_mb)),
         *("-serial", f"file:{log}", "-serial", f"file:{directory / 'sent.tar'}"),
