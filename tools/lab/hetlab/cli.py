@@ -306,14 +306,28 @@ def exec_command(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="what to run, after --")],
     patched: Annotated[bool, typer.Option(help="kernel with the Santa Cruz option")] = False,
     debug: Annotated[bool, typer.Option(help="kernel with KASAN and UBSAN")] = False,
+    on: Annotated[Literal["virtual", "vm"], typer.Option(help="User-Mode Linux, or Debian's kernel")] = "virtual",
+    kernel_: Annotated[Literal["6.12", "6.1"], typer.Option("--kernel", help="of --on vm")] = "6.12",
+    clock: Annotated[Literal["icount", "real"], typer.Option(help="of --on vm, see hetlab run")] = "icount",
+    environment: Annotated[
+        bool, typer.Option("--environment", help="--on vm: with the Python environment, for scripts that plot")
+    ] = False,
     wall_limit: Annotated[
         float, typer.Option(metavar="SECONDS", min=1, max=86_400, help="stop the command after this much real time")
     ] = 600,
 ) -> None:
     """Run any command inside the virtual-time kernel, modules loaded, as root of it.
 
-    Output and exit status are the command's; 124 if it was stopped at the limit.
+    Output and exit status are the command's; 124 if it was stopped at the limit. With --on vm it runs on a copy of
+    the source tree, and its output comes at the end.
     """
+    if on == "vm":
+        from hetlab import vm_exec
+
+        if patched or debug:
+            raise LabError("exec --on vm: Debian's kernels are neither --patched nor --debug")
+        libraries = qemu.environment(err) if environment else None
+        raise typer.Exit(vm_exec.execute(qemu.stock(err, kernel_), clock, command, wall_limit, libraries))
     from hetlab.guest_exec import execute
 
     k = kernel.kernel(err, patched, debug)

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,7 +24,7 @@ from rich.console import Console
 from hetlab import kernel as lab
 from hetlab import uml
 from hetlab.errors import LabError
-from hetlab.paths import BUILD, LAB, TOP
+from hetlab.paths import BUILD, LAB, TOP, VENV
 
 VM = BUILD / "vm"
 SERIES = ("6.1", "6.12")
@@ -31,6 +32,8 @@ QEMU = "qemu-system-x86_64"
 INIT = LAB / "hetlab" / "guest" / "vm_init.sh"
 # The tree's place in the guest
 GUEST_TOP = Path("/hetcc")
+# What a machine leaves here comes back
+OUT = Path("/out")
 INSTALL = "run tools/setup.sh --vm (as root)"
 Clock = Literal["icount", "real"]
 MACHINE = [QEMU, "-M", "q35", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-cpu", "max"]
@@ -61,6 +64,11 @@ ETC = {
     "nsswitch.conf": "hosts: files\n",
 }
 DIRECTORIES = ("dev", "proc", "sys", "tmp", "run", "root", "var/tmp")
+# Patterns of file names in our Python environment that only its developers need
+DEVELOPMENT = (
+    *("pip", "mypy*", "*mypyc*", "scapy", "setuptools", "hypothesis", "*pytest*", "ruff*", "ast_serialize"),
+    *("include", "tests", "libarrow_flight*", "libarrow_substrait*"),
+)
 # Modules of the stock kernels that experiments may need, with what they depend on
 MODULES = (
     "kernel/net/sched",
@@ -269,6 +277,21 @@ def root(console: Console) -> Path:
     return path
 
 
+def environment(console: Console) -> Path:
+    """What programs need of our Python environment, as a cpio archive: without its development tools."""
+    path = VM / f"environment-{lab.digest((VENV / '.requirements').read_bytes())}.cpio"
+    with lab.locked(VM):
+        if not path.exists():
+            console.print("packing the Python environment for emulated machines")
+            tree = _fresh(path.with_suffix(""))
+            target = tree / str(GUEST_TOP)[1:] / "build" / "venv"
+            target.parent.mkdir(parents=True)
+            shutil.copytree(VENV.resolve(), target, symlinks=True, ignore=shutil.ignore_patterns(*DEVELOPMENT))
+            pack(tree, path)
+            shutil.rmtree(tree)
+    return path
+
+
 @functools.cache
 def _system_files() -> list[Path]:
     """Files of this machine that go into the root: packages, compiled Python, libraries."""
@@ -337,6 +360,7 @@ def boot(
     directory: Path,
     *,
     files: dict[str, Path] | None = None,
+    archives: Sequence[Path] = (),
     cpus: int = 2,
     memory_mb: int = 1024,
     clock: Clock = "icount",
@@ -347,14 +371,14 @@ def boot(
 
     Its output goes to ``console.log`` in the directory, its exit status to
     ``job.sh.status``, what it leaves in /out to ``out``. ``files``: further files or
-    directories by their path in the guest. ``cpus`` 1..16 (see cpus_for), ``memory_mb``
-    from 256. ``cpu``: the CPU of this machine that it is pinned to.
+    directories by their path in the guest; ``archives``: further cpio archives.
+    ``cpus`` 1..16 (see cpus_for), ``memory_mb`` from 256. ``cpu``: the CPU of this machine that it is pinned to.
     """
     if not shutil.which(QEMU):
         raise LabError(f"{QEMU} is missing: {INSTALL}")
     job = directory / "job.sh"
     job.write_text(f"{_exports()}\n{script}\n")
-    _initrd(kernel, directory, files or {})
+    _initrd(kernel, directory, files or {}, archives)
     log = directory / "console.log"
     args = [
         *([] if cpu is None else ["taskset", "-c", str(cpu)]),
@@ -408,7 +432,7 @@ def _exports() -> str:
     return "\n".join(f"export {k}={v}" for k, v in env.items())
 
 
-def _initrd(kernel: VmKernel, directory: Path, files: dict[str, Path]) -> None:
+def _initrd(kernel: VmKernel, directory: Path, files: dict[str, Path], archives: Sequence[Path]) -> None:
     """The root and, behind it, what belongs to this machine."""
     err = Console(stderr=True, highlight=False)
     own = _fresh(directory / "own")
@@ -424,7 +448,7 @@ def _initrd(kernel: VmKernel, directory: Path, files: dict[str, Path]) -> None:
     pack(own, directory / "own.cpio")
     shutil.rmtree(own)
     with open(directory / "initrd", "wb") as out:
-        for part in (root(err), directory / "own.cpio"):
+        for part in (root(err), *archives, directory / "own.cpio"):
             with open(part, "rb") as f:
                 shutil.copyfileobj(f, out)
     (directory / "own.cpio").unlink()

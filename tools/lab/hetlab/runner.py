@@ -24,7 +24,6 @@ WALL_PER_VIRTUAL_S = 10.0
 WALL_FLOOR_S = 300.0
 # Booting and running an emulated machine costs several times as much
 VM_WALL_FACTOR = 4.0
-VM_OUT = "/out"
 
 Outcome = Callable[[dict[str, Any], str | None, float], None]
 
@@ -136,13 +135,13 @@ class VmRunner(SideBySide):
     def seat(self, job: dict[str, Any], directory: Path, cpu: int) -> Seat:
         """As of any runner."""
         path = directory / "job.json"
-        path.write_text(json.dumps(job | {"dir": f"{VM_OUT}/raw", "emulated": True}))
-        script = f"exec python3 -m hetlab.agent {VM_OUT}/job.json"
+        path.write_text(json.dumps(job | {"dir": f"{qemu.OUT}/raw", "emulated": True}))
+        script = f"exec python3 -m hetlab.agent {qemu.OUT}/job.json"
         machine = qemu.boot(
             self.vm,
             script,
             directory,
-            files={f"{VM_OUT}/job.json": path},
+            files={f"{qemu.OUT}/job.json": path},
             cpus=qemu.cpus_for(self.vm, self.clock),
             clock=self.clock,
             cpu=cpu if self.clock == "icount" else None,
