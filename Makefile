@@ -5,7 +5,7 @@ BUILD := $(or $(HETCC_BUILD),build)
 HETLAB := tools/hetlab
 DEMO := sc-wireless sc-asym geo
 
-.PHONY: all modules modules_install clean help setup kernel kernels demo check check-hostile claims figures cost lint matrix distclean \
+.PHONY: all modules modules_install clean help setup kernel kernels demo check check-hostile check-vm claims figures cost lint matrix distclean \
 	dkms-install dkms-uninstall deb dist
 
 all: modules
@@ -36,6 +36,8 @@ help:
 	@echo "make kernels         that, one with santacruz_opt.patch, one more under KASAN and UBSAN"
 	@echo "make check-hostile   ten million lying packets against the latter (ten minutes); part"
 	@echo "                     of make check are 600,000"
+	@echo "make check-vm        the modules on Debian's own kernels 6.12 and 6.1 under QEMU: selftests,"
+	@echo "                     iperf3, Mininet, agreement with virtual time (docs/vm.md)"
 	@echo "make claims          the papers' claims and thresholds of real networks, judged on today's kernel"
 	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
 	@echo "make cost            what the Santa Cruz option costs: bytes, merging, CPU time"
@@ -58,12 +60,16 @@ demo: kernel
 	@$(HETLAB) report $(BUILD)/demo --title "hetcc: ten congestion controls on three links"
 
 check:
-	@tools/setup.sh --check
+	@tools/setup.sh --check --vm
 	@$(MAKE) --no-print-directory kernels
 	@$(BUILD)/venv/bin/python -m pytest
 
 check-hostile: kernels
 	@$(BUILD)/venv/bin/python tests/fuzz/campaign.py
+
+check-vm: kernel
+	@tools/setup.sh --vm
+	@$(BUILD)/venv/bin/python -m pytest tests/vm
 
 claims figures: kernels
 	@$(HETLAB) $@
