@@ -32,6 +32,8 @@ QEMU = "qemu-system-x86_64"
 INIT = LAB / "hetlab" / "guest" / "vm_init.sh"
 # The tree's place in the guest
 GUEST_TOP = Path("/hetcc")
+# Of the copy that DKMS builds; any word will do
+DKMS_VERSION = "lab"
 # What a machine leaves here comes back
 OUT = Path("/out")
 INSTALL = "run tools/setup.sh --vm (as root)"
@@ -240,28 +242,21 @@ def _with_ours(console: Console, release: str, plain: Path, to: Path) -> None:
 
 
 def _dkms(draft: Path, release: str, log: Path) -> list[Path]:
-    """Modules built by DKMS for a kernel that is not running."""
-    name, version = _dkms_name()
-    source = draft / "dkms" / f"{name}-{version}"
-    for path in [*lab.module_sources(), TOP / "dkms.conf"]:
+    """Modules built by DKMS, in trees of its own, for a kernel that is not running."""
+    source, tree = draft / "dkms" / f"hetcc-{DKMS_VERSION}", draft / "dkms" / "tree"
+    for path in lab.module_sources():
         target = source / path.relative_to(TOP)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
-    tree = draft / "dkms" / "tree"
+    (source / "dkms.conf").write_text((TOP / "dkms.conf").read_text().replace("#MODULE_VERSION#", DKMS_VERSION))
     tree.mkdir()
     trees = ["--dkmstree", str(tree), "--sourcetree", str(source.parent)]
     for args in (["add"], ["build", "-k", release]):
-        lab.run(["dkms", args[0], *trees, f"{name}/{version}", *args[1:]], log, f"dkms {args[0]}")
-    found = sorted((tree / name / version / release).glob("*/module/*.ko*"))
+        lab.run(["dkms", args[0], *trees, f"hetcc/{DKMS_VERSION}", *args[1:]], log, f"dkms {args[0]}")
+    found = sorted((tree / "hetcc" / DKMS_VERSION / release).glob("*/module/*.ko*"))
     if not found:
         raise LabError(f"dkms built no module; {log}")
     return found
-
-
-def _dkms_name() -> tuple[str, str]:
-    """PACKAGE_NAME and PACKAGE_VERSION of dkms.conf."""
-    said = dict(re.findall(r'^(PACKAGE_\w+)="?([^"\n]+)"?$', (TOP / "dkms.conf").read_text(), re.M))
-    return said["PACKAGE_NAME"], said["PACKAGE_VERSION"]
 
 
 def root(console: Console) -> Path:
