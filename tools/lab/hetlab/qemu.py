@@ -32,8 +32,6 @@ QEMU = "qemu-system-x86_64"
 INIT = LAB / "hetlab" / "guest" / "vm_init.sh"
 # The tree's place in the guest
 GUEST_TOP = Path("/hetcc")
-# Of the copy that DKMS builds; any word will do
-DKMS_VERSION = "lab"
 # What a machine leaves here comes back
 OUT = Path("/out")
 INSTALL = "run tools/setup.sh --vm (as root)"
@@ -243,17 +241,18 @@ def _with_ours(console: Console, release: str, plain: Path, to: Path) -> None:
 
 def _dkms(draft: Path, release: str, log: Path) -> list[Path]:
     """Modules built by DKMS, in trees of its own, for a kernel that is not running."""
-    source, tree = draft / "dkms" / f"hetcc-{DKMS_VERSION}", draft / "dkms" / "tree"
-    for path in lab.module_sources():
+    conf = TOP / "dkms.conf"
+    version = re.findall(r'^PACKAGE_VERSION="(.+)"$', conf.read_text(), re.M)[0]
+    source, tree = draft / "dkms" / f"hetcc-{version}", draft / "dkms" / "tree"
+    for path in [*lab.module_sources(), conf]:
         target = source / path.relative_to(TOP)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
-    (source / "dkms.conf").write_text((TOP / "dkms.conf").read_text().replace("#MODULE_VERSION#", DKMS_VERSION))
     tree.mkdir()
     trees = ["--dkmstree", str(tree), "--sourcetree", str(source.parent)]
     for args in (["add"], ["build", "-k", release]):
-        lab.run(["dkms", args[0], *trees, f"hetcc/{DKMS_VERSION}", *args[1:]], log, f"dkms {args[0]}")
-    found = sorted((tree / "hetcc" / DKMS_VERSION / release).glob("*/module/*.ko*"))
+        lab.run(["dkms", args[0], *trees, f"hetcc/{version}", *args[1:]], log, f"dkms {args[0]}")
+    found = sorted((tree / "hetcc" / version / release).glob("*/module/*.ko*"))
     if not found:
         raise LabError(f"dkms built no module; {log}")
     return found
