@@ -47,7 +47,7 @@ def run(*args: str | Path, cwd: Path = TOP, **env: str) -> "subprocess.Completed
     """Run something; a make that calls us must not leak in."""
     clean = {k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "HETCC_BUILD"}}
     command = [str(a) for a in args]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=600, check=False, env=clean | env)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=1800, check=False, env=clean | env)
 
 
 def ok(done: "subprocess.CompletedProcess[str]") -> str:
