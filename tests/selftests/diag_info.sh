@@ -23,6 +23,7 @@ between()
 	[ -n "$1" ] && [ "$1" -ge "$2" ] && [ "$1" -le "$3" ]
 }
 
+begin
 setup_ns delay 10ms rate 10mbit limit 100
 for cc in "${CCS[@]}"; do
 	samples=$(info "$cc")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034 # variables of the scripts that read this
-# Shared by the module selftests: TAP, namespaces, a lossy path of our own.
+# Shared by the module selftests: TAP, namespaces, a lossy path of our own. The
+# modules are those of HETLAB_MODULES, a directory, or what modprobe finds.
 #
 #   NS_S (s0, 192.0.2.1, 2001:db8::1) --- (d0, 192.0.2.2, 2001:db8::2) NS_D
 
@@ -10,6 +11,11 @@ NS_S=hetcc-s
 NS_D=hetcc-d
 MODULES=(tcp_santacruz tcp_westwood_fr tcp_hybla_ext)
 CCS=(santacruz westwood_fr westwood_gfr hybla_ext)
+KSFT_SKIP=4
+DEFAULT_CC=$(cat /proc/sys/net/ipv4/tcp_congestion_control)
+LOADED=()
+MARK="hetcc selftest $$: $(basename "$0")"
+PATH=$(cd "$(dirname "$0")" && pwd):$PATH
 
 ok()
 {
@@ -46,9 +52,67 @@ refuse()
 	ok "$((rc == 0))" "$name"
 }
 
-finish()
+# skip NAME REASON: what this kernel cannot do
+skip()
+{
+	TEST=$((TEST + 1))
+	echo "ok $TEST - $1 # SKIP $2"
+}
+
+# begin: the kernel can run these tests, or they are skipped; the rest must be there
+begin()
+{
+	local tool module
+
+	echo "TAP version 13"
+	[ "$(id -u)" = 0 ] || bail "not root"
+	for tool in ip tc ethtool flowgen; do
+		command -v "$tool" >/dev/null || bail "$tool is not installed"
+	done
+	echo "$MARK" >/dev/kmsg
+	setup_ns delay 1ms >/dev/null 2>&1 ||
+		skip_all "no network namespaces, veth or netem"
+	for module in "${MODULES[@]}"; do
+		[ ! -d "/sys/module/$module" ] || continue
+		load "$module" 2>/dev/null ||
+			skip_all "$module is neither loaded nor installed"
+		LOADED+=("$module")
+	done
+}
+
+bail()
+{
+	echo "Bail out! $1"
+	exit 1
+}
+
+skip_all()
 {
 	cleanup_ns
+	echo "1..0 # SKIP $1"
+	exit $KSFT_SKIP
+}
+
+# load MODULE [PARAMETER=VALUE...]; fails if it is loaded already
+load()
+{
+	if [ -n "${HETLAB_MODULES:-}" ]; then
+		insmod "$HETLAB_MODULES/$1.ko" "${@:2}"
+	else
+		modprobe --first-time "$@"
+	fi
+}
+
+# finish: leave things as they were
+finish()
+{
+	local module
+
+	cleanup_ns
+	sysctl -qw "net.ipv4.tcp_congestion_control=$DEFAULT_CC"
+	for module in "${LOADED[@]}"; do
+		rmmod "$module" 2>/dev/null || echo "# $module is still in use, and loaded"
+	done
 	echo "1..$TEST"
 	exit $((FAILED > 0))
 }
@@ -59,23 +123,28 @@ cleanup_ns()
 	ip netns del "$NS_D" 2>/dev/null || true
 }
 
+has_ipv6()
+{
+	[ -d /proc/sys/net/ipv6 ]
+}
+
 # setup_ns [NETEM ARGUMENTS...]: both ways
 setup_ns()
 {
 	local end ns
 
 	cleanup_ns
-	ip netns add "$NS_S"
-	ip netns add "$NS_D"
-	ip -n "$NS_S" link add s0 type veth peer name d0 netns "$NS_D"
+	ip netns add "$NS_S" && ip netns add "$NS_D" || return
+	ip -n "$NS_S" link add s0 type veth peer name d0 netns "$NS_D" || return
 	for end in s:1 d:2; do
 		ns=hetcc-${end%:*}
 		ip -n "$ns" link set lo up
 		ip -n "$ns" link set "${end%:*}0" up
 		ip -n "$ns" address add "192.0.2.${end#*:}/24" dev "${end%:*}0"
-		ip -n "$ns" address add "2001:db8::${end#*:}/64" dev "${end%:*}0" nodad
+		has_ipv6 && ip -n "$ns" address add "2001:db8::${end#*:}/64" \
+			dev "${end%:*}0" nodad
 		ip netns exec "$ns" ethtool -K "${end%:*}0" tso off gso off gro off
-		[ $# = 0 ] || tc -n "$ns" qdisc add dev "${end%:*}0" root netem "$@"
+		[ $# = 0 ] || tc -n "$ns" qdisc add dev "${end%:*}0" root netem "$@" || return
 	done
 }
 
@@ -101,5 +170,5 @@ field()
 
 clean_log()
 {
-	! dmesg | grep -E 'WARNING|BUG|UBSAN|Oops|Call Trace|divide error'
+	! dmesg | sed -n "/$MARK/,\$p" | grep -E 'WARNING|BUG|UBSAN|Oops|Call Trace|divide error'
 }
