@@ -3,12 +3,13 @@
 
 import json
 import re
-import subprocess
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from conftest import call_hetlab
 from hetlab.paths import TOP
+from hetlab.qemu import SERIES
 
 SELFTESTS = TOP / "tests" / "selftests"
 NAMES = sorted(p.name for p in SELFTESTS.iterdir() if p.stat().st_mode & 0o100)
@@ -17,18 +18,25 @@ SECTION = re.compile(r"^begin (\S+)\n(.*?)^end \1 (\d+)$", re.M | re.S)
 Sections = dict[str, tuple[str, int]]
 
 
-@pytest.fixture(scope="module", params=["6.12", "6.1"])
-def said(request: pytest.FixtureRequest, hetlab: Callable[..., "subprocess.CompletedProcess[str]"]) -> Sections:
-    """What each program said, and its exit status: all in one machine."""
-    where = ["--on", "vm", "--kernel", request.param, "--wall-limit", 3000]
-    done = hetlab("exec", *map(str, where), "--", TOP / "tests" / "vm" / "guest.sh", timeout=3600)
+def run(series: str) -> Sections:
+    """All programs in one machine."""
+    where = ("--on", "vm", "--kernel", series, "--wall-limit", "5400")
+    done = call_hetlab("exec", *where, "--", TOP / "tests" / "vm" / "guest.sh", cwd=TOP, timeout=6000)
     assert done.returncode == 0, done.stderr
     return {name: (text, int(status)) for name, text, status in SECTION.findall(done.stdout)}
 
 
+@pytest.fixture(scope="module")
+def said() -> dict[str, Sections]:
+    """What each program said, and its exit status, by kernel; both at the same time."""
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(SERIES, pool.map(run, SERIES), strict=True))
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_selftest(said: Sections, name: str) -> None:
-    text, status = said[name]
+@pytest.mark.parametrize("series", SERIES)
+def test_selftest(said: dict[str, Sections], series: str, name: str) -> None:
+    text, status = said[series][name]
     failed = [line for line in text.splitlines() if line.startswith(("not ok", "#"))]
     assert status == 0 and not failed, "\n".join(failed)
     count = sum(line.startswith("ok ") for line in text.splitlines())
@@ -36,8 +44,9 @@ def test_selftest(said: Sections, name: str) -> None:
     assert count >= 5
 
 
-def test_iperf3(said: Sections) -> None:
-    text, status = said["iperf3"]
+@pytest.mark.parametrize("series", SERIES)
+def test_iperf3(said: dict[str, Sections], series: str) -> None:
+    text, status = said[series]["iperf3"]
     assert status == 0, text
     runs = [json.loads(part) for part in re.findall(r"^\{.*?^\}$", text, re.M | re.S)]
     assert [run["end"]["sender_tcp_congestion"] for run in runs] == CCS

@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab"))
 from hetlab import cli, jobs, scenario
 from hetlab.errors import LabError
 from hetlab.paths import BUILD
+from hetlab.qemu import SERIES
 
-SERIES = ("6.12", "6.1")
 # Seeds in virtual time of a pair in which anything is random
 SEEDS = 20
 
@@ -71,9 +71,9 @@ PAIRS = (
     Pair("sc-basic", "santacruz", 10),
     Pair("sc-basic", "reno", 10),
     Pair("sc-wireless", "santacruz", 30, SEEDS),
+    Pair("sc-wireless", "westwood_fr", 30, SEEDS),
     Pair("access-20", "cubic", 20),
     Pair("geo-clean", "cubic", 30),
-    Pair("geo", "westwood_fr", 60, SEEDS),
     Pair("geo", "hybla_ext", 60, SEEDS),
 )
 QUANTITIES = (

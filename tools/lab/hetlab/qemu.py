@@ -27,7 +27,7 @@ from hetlab.errors import LabError
 from hetlab.paths import BUILD, LAB, TOP, VENV
 
 VM = BUILD / "vm"
-SERIES = ("6.1", "6.12")
+SERIES = ("6.12", "6.1")
 QEMU = "qemu-system-x86_64"
 INIT = LAB / "hetlab" / "guest" / "vm_init.sh"
 # The tree's place in the guest
@@ -267,6 +267,8 @@ def root(console: Console) -> Path:
     with lab.locked(VM):
         if not path.exists():
             console.print("making the root file system of the emulated machines")
+            for old in VM.glob("root-*.cpio"):
+                old.unlink()
             _make_root(files, path)
     return path
 

@@ -9,6 +9,7 @@ import json
 import os
 import shlex
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -132,6 +133,12 @@ class VmRunner(SideBySide):
         self.vm = vm
         self.clock = clock
 
+    def run(self, jobs: list[dict[str, Any]], outcome: Outcome) -> None:
+        """As of any runner; says what Debian's kernels do otherwise than the lab's."""
+        for name in dict.fromkeys(job["scenario"]["name"] for job in jobs if _has_red(job["scenario"])):
+            print(f"hetlab: {name}: RED of {self.vm.release} lacks the lab's patch, see docs/vm.md", file=sys.stderr)
+        super().run(jobs, outcome)
+
     def seat(self, job: dict[str, Any], directory: Path, cpu: int) -> Seat:
         """As of any runner."""
         path = directory / "job.json"
@@ -147,6 +154,11 @@ class VmRunner(SideBySide):
             cpu=cpu if self.clock == "icount" else None,
         )
         return VmSeat(job, directory / "out" / "job.json", machine, VM_WALL_FACTOR * wall_limit_s(job))
+
+
+def _has_red(scenario: dict[str, Any]) -> bool:
+    ways = (link.get(way) for link in scenario["links"].values() for way in ("forward", "reverse"))
+    return any(way and way.get("aqm") == "red" for way in ways)
 
 
 class VmSeat(Seat):
