@@ -225,6 +225,17 @@ def tools(console: Console) -> Path:
     return BIN
 
 
+def static_flowgen(machine: str) -> Path:
+    """flowgen without shared libraries, for other hosts of this architecture."""
+    if machine != os.uname().machine:
+        raise LabError(f"flowgen is built for {os.uname().machine}, not for {machine}: use --traffic iperf3")
+    path = BIN / "static" / "flowgen"
+    with locked(BIN):
+        make = ["make", "-s", "-C", str(TOP / "tools" / "flowgen"), f"O={path.parent}", "LDFLAGS=-static -s", str(path)]
+        run(make, BUILD / "flowgen.log", "building a static flowgen")
+    return path
+
+
 def skew_objects(ppms: set[float]) -> None:
     """BPF programs for hosts whose clocks run fast or slow, one for each skew in ppm."""
     source = TOP / "tools" / "bpf" / "skew.c"
