@@ -177,7 +177,7 @@ def queue_result(raw: Raw) -> dict[str, Any]:
         "p95_pkts": _number(lambda v: np.percentile(v, 95), steady),
         "max_pkts": _number(np.max, length),
         "drops": own.get("drops"),
-        "loss_model_drops": lost,
+        "loss_model_drops": lost if counters else None,
     }
 
 
