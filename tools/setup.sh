@@ -15,7 +15,8 @@ PACKAGES=(
 CHECK_PACKAGES=(
 	clang debhelper dh-dkms dkms dpkg-dev gcc-aarch64-linux-gnu
 	gcc-arm-linux-gnueabihf linux-headers-6.12-amd64 linux-headers-amd64
-	mmdebstrap shellcheck sparse tshark universal-ctags
+	mmdebstrap openssh-client openssh-server shellcheck sparse tshark
+	universal-ctags
 )
 VM_PACKAGES=(
 	bpftool cpio dkms linux-headers-6.12-amd64 linux-headers-amd64

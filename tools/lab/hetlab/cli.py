@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from hetlab import jobs, kernel, qemu, results, scenario
+from hetlab import hosts, jobs, kernel, qemu, results, scenario
 from hetlab.errors import LabError
 from hetlab.paths import BUILD, SCENARIOS
-from hetlab.runner import HostRunner, Runner, VirtualRunner, VmRunner
+from hetlab.runner import HostRunner, HostsRunner, Runner, VirtualRunner, VmRunner
 
 if TYPE_CHECKING:
     from hetlab import claims
@@ -34,6 +34,20 @@ app = typer.Typer(
 err = Console(stderr=True, highlight=False)
 # For an unpatched or a patched kernel: what carries out runs, and what their results are measured with
 Place = Callable[[bool], tuple[Runner, dict[str, str]]]
+SenderOption = Annotated[str | None, typer.Option(metavar="[USER@]HOST", help="--on hosts: where flows start")]
+ReceiverOption = Annotated[str | None, typer.Option(metavar="[USER@]HOST", help="--on hosts: where flows end")]
+SenderAddressOption = Annotated[
+    str | None, typer.Option(metavar="IP", help="of the path to measure; default: as the sender's routes say")
+]
+ReceiverAddressOption = Annotated[
+    str | None, typer.Option(metavar="IP", help="of the path to measure; default: where ssh came in")
+]
+TrafficOption = Annotated[Literal["iperf3", "flowgen"], typer.Option(help="--on hosts: what makes flows")]
+NetemOption = Annotated[
+    Literal["sender", "receiver", "none"],
+    typer.Option(help="--on hosts: where the scenario's links are emulated; none: the real path is measured"),
+]
+SshOption = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="--on hosts: as ssh -o; repeatable")]
 
 
 @app.command("kernel")
@@ -63,8 +77,8 @@ def run_command(
         typer.Option("--set", metavar="KEY=VALUE", help="override a scenario value, e.g. duration_s=10"),
     ] = None,
     on: Annotated[
-        Literal["virtual", "vm", "host"],
-        typer.Option(help="where to run: User-Mode Linux, Debian's kernel under QEMU (docs/vm.md), this machine"),
+        Literal["virtual", "vm", "host", "hosts"],
+        typer.Option(help="User-Mode Linux, Debian's kernel under QEMU (docs/vm.md), here, two hosts (docs/hosts.md)"),
     ] = "virtual",
     kernel_: Annotated[Literal["6.12", "6.1"], typer.Option("--kernel", help="of --on vm")] = "6.12",
     clock: Annotated[
@@ -80,13 +94,22 @@ def run_command(
     trace: Annotated[
         bool, typer.Option("--trace", help="what santacruz saw and decided: trace.parquet, trace.png per run")
     ] = False,
+    sender: SenderOption = None,
+    receiver: ReceiverOption = None,
+    sender_address: SenderAddressOption = None,
+    receiver_address: ReceiverAddressOption = None,
+    traffic: TrafficOption = "iperf3",
+    netem: NetemOption = "none",
+    ssh_option: SshOption = None,
 ) -> None:
     """Run each congestion control over each scenario and seed."""
+    two = hosts.options(on, sender, receiver, sender_address, receiver_address, traffic, netem, ssh_option)
     loaded = [s for name in scenarios for s in scenario.load(name, set_)]
     if patched is None:
         patched = any(scenario.needs_option(s) for s in loaded)
     variants = [jobs.parse_cc(text) for text in cc or []]
     planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds), trace)
+    planned = [hosts.fit(job, two) for job in planned] if two else planned
     directory = out or BUILD / "results" / time.strftime("%Y%m%d-%H%M%S")
     rows: list[dict[str, Any]] = []
 
@@ -96,7 +119,7 @@ def run_command(
             print(json.dumps(result), flush=True)
 
     places = {"virtual": virtual(machines), "vm": emulated(kernel_, clock, machines), "host": this_machine}
-    campaign = carry_out(planned, places[on], directory, report, patched)
+    campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched)
     if not as_json and rows:
         show(table(rows))
     err.print(f"results in {directory}" if rows else "no results")
@@ -238,6 +261,16 @@ def emulated(series: str, clock: qemu.Clock, machines: int | None) -> Place:
 def this_machine(_patched: bool) -> tuple[Runner, dict[str, str]]:
     """Namespaces of the running kernel."""
     return HostRunner(), kernel.host_hashes()
+
+
+def two_hosts(options: hosts.Options) -> Place:
+    """Two others, over ssh."""
+
+    def place(_patched: bool) -> tuple[Runner, dict[str, str]]:
+        runner = HostsRunner(options, err)
+        return runner, runner.hashes()
+
+    return place
 
 
 def fail_on(campaign: jobs.Campaign) -> None:

@@ -66,6 +66,7 @@ def save(job: dict[str, Any], out: Path, hashes: dict[str, str], wall_s: float) 
             "hashes": hashes,
             "scenario_resolved": raw.scenario,
         }
+        | ({"hosts": raw.meta["hosts"]} if "hosts" in raw.meta else {})
     )
     _save_series(raw, directory)
     _save_trace(raw, directory)

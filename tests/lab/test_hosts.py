@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0
+"""--on hosts without hosts: which scenarios fit, links as one, iperf3's JSON, the agent's first and last words."""
+
+import ast
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hetlab import hosts, hosts_netem, hosts_traffic, jobs, remote_agent, scenario
+from hetlab.errors import LabError
+
+
+def planned(name: str, *sets: str, **options: Any) -> dict[str, Any]:
+    loaded = scenario.load(name, list(sets))[0]
+    job = jobs.one(loaded, scenario.resolve(loaded), jobs.Variant("reno"), 1, Path("/nowhere"))
+    return hosts.fit(job, hosts.Options("a", "b", **options))
+
+
+def test_without_netem_links_are_left_out() -> None:
+    sc = planned("bulk")["scenario"]
+    assert (sc["links"], sc["measure"]["bottleneck"], sc["measure"]["owd"]) == ({}, None, [])
+    sc = planned("bulk", netem="receiver")["scenario"]
+    assert sc["links"].keys() == {"access", "bottleneck", "exit"}
+    assert sc["measure"]["bottleneck"] == "bottleneck.forward"
+
+
+UNFIT = [
+    (("sc-basic",), {}, "route.s"),
+    (("rn-drift",), {}, "clock."),
+    (("hyx-rtt",), {}, "flows between"),
+    (("rn-handover",), {"netem": "receiver"}, "change while it runs"),
+    (("bulk", "flow.main.proto=udp", "flow.main.rate_mbit=1"), {}, "flow.main is udp"),
+    (("bulk", "flow.main.count=65"), {}, "at most 64"),
+    (("bulk", "duration_s=2.5"), {}, "whole seconds"),
+    (("bulk", "flow.main.rcvlowat=1000"), {}, "--traffic flowgen"),
+    (
+        ("bulk", "link.access.forward.jitter_ms=1", "link.exit.forward.slot_ms=1"),
+        {"netem": "sender"},
+        "several links: link.access, link.exit",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "options", "why"), UNFIT, ids=lambda v: v if isinstance(v, str) else None)
+def test_what_does_not_fit_is_named(words: tuple[str, ...], options: dict[str, Any], why: str) -> None:
+    with pytest.raises(LabError, match=why):
+        planned(*words, **options)
+
+
+def test_a_trace_is_not_for_hosts() -> None:
+    (loaded,) = scenario.load("bulk")
+    job = jobs.one(loaded, scenario.resolve(loaded), jobs.Variant("santacruz"), 1, Path("/nowhere"), trace=True)
+    with pytest.raises(LabError, match="--trace"):
+        hosts.fit(job, hosts.Options("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        (("hosts", "a", None), "--receiver"),
+        (("virtual", "a", None), "go with --on hosts"),
+        (("host", None, None, None, None, "iperf3", "sender"), "go with --on hosts"),
+    ],
+)
+def test_options_that_do_not_go_together(args: tuple[Any, ...], why: str) -> None:
+    rest = (None, None, None, None, "iperf3", "none", None)
+    with pytest.raises(LabError, match=why):
+        hosts.options(*args, *rest[len(args) - 1 :])
+
+
+def test_links_of_a_path_are_one() -> None:
+    """Delays add up, so do losses; the smallest rate has its queue."""
+    loss = "{ model = 'random', percent = 10 }"
+    sets = [f"link.access.forward.loss={loss}", f"link.bottleneck.forward.loss={loss}"]
+    sc = planned("bulk", *sets, "link.exit.forward.delay_ms=7", netem="receiver")["scenario"]
+    there = hosts_netem.one_way(sc, hosts_netem.path(sc, "s", "d"))
+    assert (there.rate_mbit, there.delay_ms, there.queue_pkts) == (10, 57, 95)
+    assert math.isclose(there.loss.percent, 19)
+    assert hosts_netem.path(sc, "d", "s") == [("exit", False), ("bottleneck", False), ("access", False)]
+
+
+CLIENT = {
+    "start": {"tcp_mss_default": 1448},
+    "intervals": [
+        {"streams": [{"end": 0.1, "retransmits": 2, "snd_cwnd": 14480, "rtt": 20000, "rttvar": 10}]},
+        {"streams": [{"end": 0.2, "retransmits": 1, "snd_cwnd": 28960, "rtt": 30000, "rttvar": 20}]},
+    ],
+    "end": {
+        "sender_tcp_congestion": "reno",
+        "streams": [{"sender": {"seconds": 0.2, "retransmits": 3, "min_rtt": 19000}}],
+    },
+}
+SERVER = {
+    "intervals": [{"sum": {"end": 0.1, "bytes": 1000}}, {"sum": {"end": 0.2, "bytes": 2000}}],
+    "end": {"sum_received": {"end": 0.25, "seconds": 0.25, "bytes": 3500}},
+}
+
+
+def test_json_of_iperf3_becomes_records_of_flowgen() -> None:
+    flow = {"id": 3, "start_s": 5.0, "bytes": None}
+    start, first, second, end = hosts_traffic.sender_records(flow, CLIENT, SERVER)
+    assert (start["cc"], start["t"]) == ("reno", 5)
+    assert [(r["t"], r["cwnd"], r["srtt_us"], r["total_retrans"]) for r in (first, second)] == [
+        (5.1, 10, 20000, 2),
+        (5.2, 20, 30000, 3),
+    ]
+    assert first["ssthresh"] is None and first["bytes_acked"] is None
+    assert (end["t"], end["total_retrans"], end["min_rtt_us"], end["total_rto"]) == (5.2, 3, 19000, None)
+    got = hosts_traffic.receiver_records(flow, SERVER)
+    assert [(r["t"], r["bytes_received"]) for r in got] == [(5.1, 1000), (5.2, 3000), (5.25, 3500)]
+    *_, end = hosts_traffic.sender_records(flow | {"bytes": 3500}, CLIENT, SERVER)
+    assert end["t"] == 5.25, "a flow of so many bytes is over when they have arrived"
+
+
+def test_agent_is_for_old_pythons() -> None:
+    ast.parse(Path(remote_agent.__file__).read_text(), feature_version=(3, 7))
+
+
+def test_agent_starts_by_sudo_and_leaves_nothing(tmp_path: Path) -> None:
+    """As a user who is not root; stdin closed is the end."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, text in {"id": "echo 1000", "sudo": f'printf %s "$1" >{tmp_path}/sudo; shift; exec "$@"'}.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    (tmp_path / "tmp").mkdir()
+    env = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}", "TMPDIR": str(tmp_path / "tmp")}
+    env["SSH_CONNECTION"] = "192.0.2.1 1 192.0.2.2 22"
+    code = hosts.AGENT.read_bytes()
+    command = ["sh", "-c", hosts._start_agent(len(code))]
+    done = subprocess.run(command, input=code, capture_output=True, env=env, timeout=30, check=False)
+    assert json.loads(done.stdout) == {"number": 0, "ok": env["SSH_CONNECTION"]}, done.stderr
+    assert (tmp_path / "sudo").read_text() == "-n"
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_offloads_are_read_as_ethtool_does() -> None:
+    """Of an interface that every machine has."""
+    shown = subprocess.run(["ethtool", "-k", "lo"], capture_output=True, text=True, check=True).stdout
+    words = dict(line.strip().split(": ") for line in shown.splitlines()[1:])
+    long = {"tx-generic-segmentation": "generic-segmentation-offload", "rx-gro": "generic-receive-offload"}
+    long |= {"rx-lro": "large-receive-offload"}
+    for name, found in remote_agent.offloads("lo").items():
+        assert found["on"] == words[long.get(name, name)].startswith("on"), name
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_undo_names_what_differs(tmp_path: Path) -> None:
+    """A file that comes back, and one that somebody else changed and took away."""
+    journal = remote_agent.Journal(str(tmp_path))
+    files = [tmp_path / name for name in ("first", "second")]
+    for file in files:
+        file.write_text("old")
+        journal.add(write=str(file), old="old")
+        file.write_text("new")
+    files[1].unlink()
+    (line,) = journal.undo()
+    assert files[0].read_text() == "old"
+    assert "second: was old, is None" in line
+    assert journal.undo() == [], "a journal is undone once"
