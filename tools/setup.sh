@@ -14,8 +14,8 @@ PACKAGES=(
 )
 CHECK_PACKAGES=(
 	clang debhelper dh-dkms dkms dpkg-dev gcc-aarch64-linux-gnu
-	gcc-arm-linux-gnueabihf linux-headers-6.12-amd64 linux-headers-amd64
-	mmdebstrap openssh-client openssh-server shellcheck sparse tshark
+	gcc-arm-linux-gnueabihf libwrap0 linux-headers-6.12-amd64
+	linux-headers-amd64 mmdebstrap openssh-client shellcheck sparse tshark
 	universal-ctags
 )
 VM_PACKAGES=(
@@ -65,6 +65,23 @@ install_packages()
 	}
 }
 
+# Tests have an sshd of their own: the package would start it on this machine
+unpack_sshd()
+{
+	local dir=$BUILD/sshd deb
+
+	[ ! -x "$dir/usr/sbin/sshd" ] || return 0
+	echo "setup: unpacking openssh-server"
+	rm -rf "$dir"
+	mkdir "$dir"
+	(cd "$dir" && apt-get -q download openssh-server) >"$BUILD/sshd.log" 2>&1 || {
+		cat "$BUILD/sshd.log" >&2
+		return 1
+	}
+	deb=("$dir"/*.deb)
+	dpkg-deb -x "${deb[0]}" "$dir"
+}
+
 # The environment sees Debian's Mininet, which exists only as a system package
 make_venv()
 {
@@ -82,10 +99,14 @@ make_venv()
 }
 
 wanted=("${PACKAGES[@]}")
+steps=(make_venv)
 for arg in "$@"; do
 	case $arg in
 	--help | -h) usage; exit 0 ;;
-	--check) wanted+=("${CHECK_PACKAGES[@]}") ;;
+	--check)
+		wanted+=("${CHECK_PACKAGES[@]}")
+		steps+=(unpack_sshd)
+		;;
 	--vm) wanted+=("${VM_PACKAGES[@]}") ;;
 	*) usage >&2; exit 2 ;;
 	esac
@@ -93,4 +114,6 @@ done
 
 mkdir -p "$BUILD"
 install_packages "${wanted[@]}"
-make_venv
+for step in "${steps[@]}"; do
+	"$step"
+done

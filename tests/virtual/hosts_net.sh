@@ -8,6 +8,7 @@
 set -euo pipefail
 
 readonly tick=$1 run=/run/hosts
+sshd=$(readlink -f "$HETLAB_BIN/../sshd/usr/sbin/sshd")
 mkdir -p "$run" /run/sshd
 
 # join NODE ADDRESS NODE ADDRESS: a veth pair, each end named after the other's node
@@ -69,7 +70,7 @@ start_sshd() {
 		UseDNS no
 		SetEnv PATH=$3 TMPDIR=$run/tmp-$1
 	END
-	ip netns exec "$1" /usr/sbin/sshd -f "$run/sshd-$1" -E "$run/log-$1"
+	ip netns exec "$1" "$sshd" -f "$run/sshd-$1" -E "$run/log-$1"
 }
 
 keys() {
@@ -81,6 +82,9 @@ keys() {
 	# neither the accounts nor the ssh settings of the machine around us matter
 	echo 'root:*:::::::' >"$run/shadow"
 	mount --bind "$run/shadow" /etc/shadow
+	grep -v '^sshd:' /etc/passwd >"$run/passwd"
+	echo 'sshd:x:65533:65534::/run/sshd:/bin/false' >>"$run/passwd"
+	mount --bind "$run/passwd" /etc/passwd
 	[ ! -d ~/.ssh ] || mount -t tmpfs tmpfs ~/.ssh
 }
 
