@@ -440,7 +440,8 @@ def _initrd(kernel: VmKernel, directory: Path, files: dict[str, Path], archives:
     if kernel.modules:
         _copy(kernel.modules, own / "usr" / "lib" / "modules" / kernel.release)
     for name, path in files.items():
-        _copy(path, own / name.lstrip("/"))
+        first, *rest = Path(name).parts[1:]
+        _copy(path, own.joinpath(LINKS.get(first, first), *rest))  # a directory would take the link's place
     pack(own, directory / "own.cpio")
     shutil.rmtree(own)
     with open(directory / "initrd", "wb") as out:
