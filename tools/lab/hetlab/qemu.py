@@ -39,7 +39,7 @@ Clock = Literal["icount", "real"]
 MACHINE = [QEMU, "-M", "q35", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-cpu", "max"]
 # The day on which virtual-time machines start too
 RTC = ["-rtc", "base=2025-01-01T00:00:00,clock=vm"]
-KERNEL_ARGS = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable"
+KERNEL_ARGS = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable oops=panic"
 EMULATED: dict[Clock, list[str]] = {
     "icount": ["-accel", "tcg,tb-size=64", "-icount", "shift=0,sleep=off"],
     "real": ["-accel", "tcg,thread=multi,tb-size=64"],
@@ -50,11 +50,11 @@ KVM_PROBE_S = 15.0
 # Packages whose files make up the root, without what they only need to be installed
 PACKAGES = (
     *("bash", "bsdutils", "coreutils", "dash", "debianutils", "diffutils", "findutils", "grep", "gzip", "hostname"),
-    *("kmod", "libc-bin", "login", "mawk", "mount", "procps", "sed", "tar", "util-linux", "util-linux-extra"),
-    *("bpftool", "ethtool", "iperf3", "iproute2", "iputils-ping", "mininet", "net-tools", "tcpdump"),
+    *("kmod", "libc-bin", "libc6", "login", "mawk", "mount", "procps", "sed", "tar", "util-linux", "util-linux-extra"),
+    *("bpftool", "ethtool", "iperf3", "iproute2", "iputils-ping", "libstdc++6", "mininet", "net-tools", "tcpdump"),
     *("libpython3.11-minimal", "libpython3.11-stdlib", "python3-distutils", "python3-minimal", "python3.11-minimal"),
 )
-LEFT_OUT = re.compile(r"^/(usr/share|var|etc/(cron|pam|init)|usr/lib/(tmpfiles|systemd)|.*/mininet/examples/)")
+LEFT_OUT = re.compile(r"^/(usr/share|var|etc/(cron|pam|init)|usr/lib/(tmpfiles|systemd)|.*/(mininet/examples|gconv)/)")
 LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 LINKS |= {"usr/bin/awk": "mawk", "usr/bin/which": "which.debianutils"}
 ETC = {
@@ -66,8 +66,8 @@ ETC = {
 DIRECTORIES = ("dev", "proc", "sys", "tmp", "run", "root", "var/tmp")
 # Patterns of file names in our Python environment that only its developers need
 DEVELOPMENT = (
-    *("pip", "mypy*", "*mypyc*", "scapy", "setuptools", "hypothesis", "*pytest*", "ruff*", "ast_serialize"),
-    *("include", "tests", "libarrow_flight*", "libarrow_substrait*"),
+    *("pip", "mypy*", "*mypyc*", "scapy", "setuptools", "hypothesis", "_pytest", "ruff*", "ast_serialize"),
+    *("include", "tests", "libarrow_flight*"),
 )
 # Modules of the stock kernels that experiments may need, with what they depend on
 MODULES = (
@@ -275,7 +275,7 @@ def root(console: Console) -> Path:
 
 def environment(console: Console) -> Path:
     """What programs need of our Python environment, as a cpio archive: without its development tools."""
-    path = VM / f"environment-{lab.digest((VENV / '.requirements').read_bytes())}.cpio"
+    path = VM / f"environment-{lab.digest(str(DEVELOPMENT).encode(), (VENV / '.requirements').read_bytes())}.cpio"
     with lab.locked(VM):
         if not path.exists():
             console.print("packing the Python environment for emulated machines")
