@@ -41,7 +41,7 @@ MACHINE = [QEMU, "-M", "q35", "-nodefaults", "-no-user-config", "-display", "non
 RTC = ["-rtc", "base=2025-01-01T00:00:00,clock=vm"]
 KERNEL_ARGS = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable oops=panic"
 EMULATED: dict[Clock, list[str]] = {
-    "icount": ["-accel", "tcg,tb-size=64", "-icount", "shift=0,sleep=off"],
+    "icount": ["-accel", "tcg,tb-size=64", "-icount", "shift={shift},sleep=off"],
     "real": ["-accel", "tcg,thread=multi,tb-size=64"],
 }
 KVM = Path("/dev/kvm")
@@ -362,6 +362,7 @@ def boot(
     clock: Clock = "icount",
     append: str = "",
     cpu: int | None = None,
+    shift: int = 0,
 ) -> Machine:
     """Boot a machine that runs a shell script as root and stops.
 
@@ -369,6 +370,7 @@ def boot(
     ``job.sh.status``, what it leaves in /out to ``out``. ``files``: further files or
     directories by their path in the guest; ``archives``: further cpio archives.
     ``cpus`` 1..16 (see cpus_for), ``memory_mb`` from 256. ``cpu``: the CPU of this machine that it is pinned to.
+    ``shift`` 0..10: under icount an instruction takes 2 ** shift ns.
     """
     if not shutil.which(QEMU):
         raise LabError(f"{QEMU} is missing: {INSTALL}")
@@ -379,7 +381,7 @@ def boot(
     args = [
         *([] if cpu is None else ["taskset", "-c", str(cpu)]),
         *(*MACHINE, *RTC),
-        *(["-accel", "kvm"] if has_kvm(kernel) else EMULATED[clock]),
+        *(["-accel", "kvm"] if has_kvm(kernel) else [arg.format(shift=shift) for arg in EMULATED[clock]]),
         *("-smp", str(cpus), "-m", str(memory_mb)),
         *("-serial", f"file:{log}", "-serial", f"file:{directory / 'sent.tar'}"),
         *("-kernel", str(kernel.image), "-initrd", str(directory / "initrd")),
