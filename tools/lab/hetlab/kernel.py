@@ -22,7 +22,7 @@ SERIES = "6.12"
 TARBALL = Path(f"/usr/src/linux-source-{SERIES}.tar.xz")
 OPTION_PATCH = TOP / "santacruz_opt.patch"
 # Lines that make prints for a whole build; only the progress bar depends on it
-BUILD_STEPS = 1800
+BUILD_STEPS = {"um": 1800, "x86_64": 2150}
 COMPILERS = re.compile(r"^\s+(CC|AS|AR|LD|HOSTCC|GEN)\b")
 
 
@@ -97,7 +97,8 @@ def _inputs(patched: bool, debug: bool) -> tuple[list[Path], list[Path]]:
     return patches, [KERNEL_DIR / "config" / name for name in names]
 
 
-def _version() -> str:
+def source_version() -> str:
+    """Version of Debian's source package."""
     if not TARBALL.is_file():
         raise LabError(f"{TARBALL} is missing: run 'make setup' (as root) or install linux-source-{SERIES}")
     out = subprocess.run(
@@ -106,25 +107,29 @@ def _version() -> str:
     return out.stdout.strip() or str(TARBALL.stat().st_size)
 
 
+def compiler() -> bytes:
+    """What the compiler says of itself."""
+    return subprocess.run(["gcc", "--version"], capture_output=True, check=False).stdout.split(b"\n")[0]
+
+
 def kernel(console: Console, patched: bool = False, debug: bool = False) -> Kernel:
     """The lab's kernel, built if it is not there yet; ``debug`` has KASAN and UBSAN."""
     patches, configs = _inputs(patched, debug)
-    cc = subprocess.run(["gcc", "--version"], capture_output=True, check=False).stdout.split(b"\n")[0]
-    source_key = files_digest(patches, _version().encode())
-    key = files_digest(configs, source_key.encode(), cc)
+    source_key = files_digest(patches, source_version().encode())
+    key = files_digest(configs, source_key.encode(), compiler())
     root = BUILD / "kernel"
     k = Kernel(root / f"src-{source_key}", root / f"um-{key}", key)
     if (k.source / ".complete").exists() and (k.out / ".complete").exists():
         return k
     with locked(root):
         if not (k.source / ".complete").exists():
-            _unpack(console, k.source, patches)
+            unpack(console, k.source, patches)
         if not (k.out / ".complete").exists():
-            _build(console, k, configs)
+            build(console, k, "um", "x86_64_defconfig", configs, ["linux", "modules"])
     return k
 
 
-def _unpack(console: Console, source: Path, patches: list[Path]) -> None:
+def unpack(console: Console, source: Path, patches: list[Path]) -> None:
     """Unpack the source and apply the patches; complete or not at all."""
     console.print(f"unpacking {TARBALL.name} and applying {len(patches)} patches")
     log = source.with_suffix(".log")
@@ -137,19 +142,19 @@ def _unpack(console: Console, source: Path, patches: list[Path]) -> None:
     (source / ".complete").touch()
 
 
-def _build(console: Console, k: Kernel, configs: list[Path]) -> None:
-    """Configure and compile, with a progress bar."""
+def build(console: Console, k: Kernel, arch: str, base: str, configs: list[Path], targets: list[str]) -> None:
+    """Configure (fragments over a base configuration) and compile, with a progress bar."""
     log = k.out.with_suffix(".log")
     log.unlink(missing_ok=True)
     shutil.rmtree(k.out, ignore_errors=True)
     k.out.mkdir(parents=True)
-    make = ["make", "-C", str(k.source), "ARCH=um", f"O={k.out}"]
-    run([*make, "x86_64_defconfig"], log, "configuring")
+    make = ["make", "-C", str(k.source), f"ARCH={arch}", f"O={k.out}"]
+    run([*make, base], log, "configuring")
     merge = [str(k.source / "scripts/kconfig/merge_config.sh"), "-m", "-O", str(k.out), str(k.out / ".config")]
     run(merge + [str(c) for c in configs], log, "merging the configuration")
     run([*make, "olddefconfig"], log, "configuring")
     _check_config(k.out / ".config", configs)
-    _compile(console, [*make, f"-j{os.cpu_count()}", "linux", "modules"], log)
+    _compile(console, [*make, f"-j{os.cpu_count()}", *targets], log, BUILD_STEPS[arch])
     _slim(k.out)
     (k.out / ".complete").touch()
 
@@ -166,7 +171,7 @@ def _check_config(config: Path, fragments: list[Path]) -> None:
         raise LabError(f"kernel configuration: these options did not survive: {', '.join(lost)}")
 
 
-def _compile(console: Console, args: list[str], log: Path) -> None:
+def _compile(console: Console, args: list[str], log: Path, steps: int) -> None:
     label, count = TextColumn("building the kernel"), TextColumn("{task.completed} steps")
     columns = (label, BarColumn(), count, TimeElapsedColumn())
     done = 0
@@ -175,7 +180,7 @@ def _compile(console: Console, args: list[str], log: Path) -> None:
         Progress(*columns, console=console, transient=True) as bar,
         subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=_env()) as proc,
     ):
-        task = bar.add_task("", total=BUILD_STEPS)
+        task = bar.add_task("", total=steps)
         assert proc.stdout
         for line in proc.stdout:
             out.write(line)
@@ -183,7 +188,7 @@ def _compile(console: Console, args: list[str], log: Path) -> None:
                 done += 1
                 bar.advance(task)
                 if not console.is_terminal and done % 500 == 0:
-                    console.print(f"building the kernel: {done} of about {BUILD_STEPS} steps")
+                    console.print(f"building the kernel: {done} of about {steps} steps")
     if proc.returncode:
         raise LabError(f"the kernel does not build; {log}:\n{_tail(log)}")
 
@@ -198,11 +203,11 @@ def _slim(out: Path) -> None:
         path.unlink()
 
 
-def modules(console: Console, k: Kernel) -> Path:
+def modules(console: Console, k: Kernel, arch: str = "um") -> Path:
     """Directory with our modules built for a kernel."""
     sources = module_sources()
     key = files_digest(sources, k.key.encode())
-    directory = BUILD / "modules" / f"um-{key}"
+    directory = BUILD / "modules" / f"{arch}-{key}"
     with locked(BUILD / "modules"):
         if (directory / ".complete").exists():
             return directory
@@ -211,10 +216,15 @@ def modules(console: Console, k: Kernel) -> Path:
         (directory / "include" / "hetcc").mkdir(parents=True)
         for path in sources:
             shutil.copy(path, directory / path.relative_to(TOP))
-        make = ["make", "-C", str(k.source), "ARCH=um", f"O={k.out}", f"M={directory}", "W=1", "modules"]
-        run(make, directory.with_suffix(".log"), "building the modules")
+        compile_module(k, directory, arch)
         (directory / ".complete").touch()
     return directory
+
+
+def compile_module(k: Kernel, directory: Path, arch: str) -> None:
+    """Run a kernel's make over a directory with a Kbuild file."""
+    make = ["make", "-C", str(k.source), f"ARCH={arch}", f"O={k.out}", f"M={directory}", "W=1", "modules"]
+    run(make, directory.with_suffix(".log"), "building the modules")
 
 
 def tools(console: Console) -> Path:
