@@ -15,8 +15,8 @@ usage() {
 	cat <<'END'
 usage: tools/ci/checkpatch.sh [--help]
 
-Runs scripts/checkpatch.pl --strict of Linux 6.12 on tcp_*.c and
-include/hetcc/*.h, and on santacruz_opt.patch; any ERROR, WARNING or CHECK fails.  The script is taken
+Runs scripts/checkpatch.pl --strict of Linux 6.12 on tcp_*.c, include/hetcc/*.h,
+tests/debug/*/*.c, and on santacruz_opt.patch; any ERROR, WARNING or CHECK fails.  The script is taken
 from Debian's linux-source-6.12 package, once, into build/checkpatch.
 END
 }
@@ -66,7 +66,7 @@ main() {
 	shopt -s nullglob
 	mapfile -t files < <(module_sources .)
 	[ ${#files[@]} -gt 0 ] || die "no tcp_*.c in the top directory"
-	files+=(include/hetcc/*.h)
+	files+=(include/hetcc/*.h tests/debug/*/*.c)
 	extract_scripts
 	check "${files[@]}" || die "checkpatch.pl --strict found the faults above"
 	check_patch santacruz_opt.patch ||
