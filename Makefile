@@ -6,7 +6,8 @@ HETLAB := tools/hetlab
 DEMO := sc-wireless sc-asym geo
 
 .PHONY: all modules modules_install clean help setup kernel kernels demo check check-hostile \
-	check-vm check-debug claims figures cost lint matrix distclean dkms-install dkms-uninstall deb dist
+	check-vm check-debug claims figures cost cpu-cost lint matrix distclean dkms-install \
+	dkms-uninstall deb dist
 
 all: modules
 
@@ -43,6 +44,8 @@ help:
 	@echo "make claims          the papers' claims and thresholds of real networks, judged on today's kernel"
 	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
 	@echo "make cost            what the Santa Cruz option costs: bytes, merging, CPU time"
+	@echo "make cpu-cost        what a congestion control costs: instructions per ACK on Debian's 6.12"
+	@echo "                     and 6.1 under QEMU, which counts them (docs/cost.md)"
 	@echo "make lint matrix     parts of make check"
 	@echo "make clean distclean what the module build left here; all of $(BUILD)"
 
@@ -82,6 +85,10 @@ claims figures: kernels
 
 cost: kernels
 	@$(BUILD)/venv/bin/python tools/bench/option_cost.py
+
+cpu-cost:
+	@tools/setup.sh --vm
+	@$(BUILD)/venv/bin/python tools/bench/cpu_cost.py --kernel 6.12 --kernel 6.1
 
 lint matrix:
 	@tools/setup.sh --check

@@ -363,6 +363,7 @@ def boot(
     append: str = "",
     cpu: int | None = None,
     shift: int = 0,
+    plugin: str | None = None,
 ) -> Machine:
     """Boot a machine that runs a shell script as root and stops.
 
@@ -371,6 +372,7 @@ def boot(
     directories by their path in the guest; ``archives``: further cpio archives.
     ``cpus`` 1..16 (see cpus_for), ``memory_mb`` from 256. ``cpu``: the CPU of this machine that it is pinned to.
     ``shift`` 0..10: under icount an instruction takes 2 ** shift ns.
+    ``plugin``: a TCG plugin and its arguments, with which the machine is always emulated.
     """
     if not shutil.which(QEMU):
         raise LabError(f"{QEMU} is missing: {INSTALL}")
@@ -381,7 +383,8 @@ def boot(
     args = [
         *([] if cpu is None else ["taskset", "-c", str(cpu)]),
         *(*MACHINE, *RTC),
-        *(["-accel", "kvm"] if has_kvm(kernel) else [arg.format(shift=shift) for arg in EMULATED[clock]]),
+        *(["-accel", "kvm"] if not plugin and has_kvm(kernel) else [arg.format(shift=shift) for arg in EMULATED[clock]]),
+        *(["-plugin", plugin] if plugin else []),
         *("-smp", str(cpus), "-m", str(memory_mb)),
         *("-serial", f"file:{log}", "-serial", f"file:{directory / 'sent.tar'}"),
         *("-kernel", str(kernel.image), "-initrd", str(directory / "initrd")),
