@@ -73,11 +73,11 @@ PAIRS = (
     Pair("sc-wireless", "santacruz", 30, SEEDS),
     Pair("sc-wireless", "westwood_fr", 30, SEEDS),
     Pair("access-20", "cubic", 20),
-    Pair("geo-clean", "cubic", 30),
+    Pair("geo-clean", "reno", 30),
     Pair("geo", "hybla_ext", 60, SEEDS),
 )
 QUANTITIES = (
-    Quantity("goodput", "Mbit/s", 0.02, 0, 3),
+    Quantity("goodput", "Mbit/s", 0.03, 0, 3),
     Quantity("retransmits", "packets", 0.05, 3, 0),
     Quantity("mean queue", "packets", 0.05, 0.5, 1),
     Quantity("delay p95", "ms", 0.02, 1, 1),

@@ -44,6 +44,7 @@ EMULATED: dict[Clock, list[str]] = {
     "icount": ["-accel", "tcg,tb-size=64", "-icount", "shift={shift},sleep=off"],
     "real": ["-accel", "tcg,thread=multi,tb-size=64"],
 }
+LAST_WORDS = re.compile(r"BUG:|Oops:|Kernel panic|general protection|stack segment:")
 KVM = Path("/dev/kvm")
 KVM_PROBE_S = 15.0
 
@@ -119,9 +120,11 @@ class Machine(uml.Machine):
         return super().status()
 
     def console_tail(self, lines: int = 8) -> str:
-        """End of what QEMU and the machine said."""
+        """End of what QEMU and the machine said, or how a kernel's last words begin."""
         said = [p.read_text(errors="replace") for p in (self.job.with_name("qemu.log"), self.log) if p.exists()]
-        return "\n".join("\n".join(said).splitlines()[-lines:])
+        all_lines = "\n".join(said).splitlines()
+        died = next((i for i, line in enumerate(all_lines) if LAST_WORDS.search(line)), None)
+        return "\n".join(all_lines[-lines:] if died is None else all_lines[died : died + lines])
 
     def kill(self) -> None:
         """End the machine."""
