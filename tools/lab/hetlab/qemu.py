@@ -386,7 +386,7 @@ def boot(
     args = [
         *([] if cpu is None else ["taskset", "-c", str(cpu)]),
         *(*MACHINE, *RTC),
-        *(["-accel", "kvm"] if not plugin and has_kvm(kernel) else [arg.format(shift=shift) for arg in EMULATED[clock]]),
+        *(["-accel", "kvm"] if not plugin and has_kvm(kernel) else [a.format(shift=shift) for a in EMULATED[clock]]),
         *(["-plugin", plugin] if plugin else []),
         *("-smp", str(cpus), "-m", str(memory_mb)),
         *("-serial", f"file:{log}", "-serial", f"file:{directory / 'sent.tar'}"),
