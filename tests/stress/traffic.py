@@ -32,7 +32,7 @@ def flow_pair(w: World, rng: random.Random, net: world.Net, index: int, port: in
     if rng.random() < 0.2:
         send.append(f"bytes={rng.randint(1, size)}")
     if rng.random() < 0.3:
-        send.append(f"write={rng.choice((1, 100, 1448, 65536)) if size < 1e5 else 65536}")
+        send.append(f"write={rng.choice((1000, 1448, 65536))}")
     if rng.random() < 0.2:
         send.append(f"sndbuf={rng.choice((1, 20_000, 8_000_000))}")
     if rng.random() < 0.2:
