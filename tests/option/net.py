@@ -9,6 +9,7 @@ import ctypes
 import os
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ FAMILY = {4: socket.AF_INET, 6: socket.AF_INET6}
 MAC = {"c0": "02:00:00:00:00:01", "r0": "02:00:00:00:00:02", "r1": "02:00:00:00:00:03", "s0": "02:00:00:00:00:04"}
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 IPV6_LEAST_MTU = 1280
+OPERATIONAL_TRIES, OPERATIONAL_POLL_S = 100, 0.01
 OFFLOADS_OFF = "tso off gso off gro off tx off rx off"
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -135,6 +137,7 @@ class Net:
         self._links(setup.mtu)
         self._addresses(setup.route)
         self.shape(setup.up, setup.down)
+        self._operational()
         self._sysctls(setup)
         self.captures = [self._capture(self.client, "c0"), self._capture(self.server, "s0")]
 
@@ -179,6 +182,16 @@ class Net:
         """Delay, rate and loss of the router, both ways."""
         lines = f"qdisc replace dev r1 root {up.netem()}\nqdisc replace dev r0 root {down.netem()}"
         self.router.run("tc -batch -", lines)
+
+    def _operational(self) -> None:
+        """Wait until the kernel has seen all carriers: until then it drops what is sent, and TCP counts it as sent."""
+        for space in (self.client, self.router, self.server):
+            for _ in range(OPERATIONAL_TRIES):
+                if all("state UP" in line for line in space.run("ip -oneline link show type veth").splitlines()):
+                    break
+                time.sleep(OPERATIONAL_POLL_S)
+            else:
+                raise RuntimeError("a link does not come up")
 
     def _sysctls(self, setup: Setup) -> None:
         self.client.sysctl("ipv4.tcp_santacruz", setup.client)

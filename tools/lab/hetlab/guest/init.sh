@@ -12,6 +12,8 @@ mkdir -p /dev/pts /dev/shm /run/netns /run/lock
 mount -t devpts -o ptmxmode=666 devpts /dev/pts
 mount -t tmpfs shm /dev/shm
 ln -sf /proc/self/fd /dev/fd
+ln -sf fd/1 /dev/stdout
+ln -sf fd/2 /dev/stderr
 hostname hetlab
 ip link set lo up
 # A process that closes every descriptor one by one (mnexec) is slow here
