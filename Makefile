@@ -67,7 +67,7 @@ demo: kernel
 check:
 	@tools/setup.sh --check --vm
 	@$(MAKE) --no-print-directory kernels
-	@$(BUILD)/venv/bin/python -m pytest
+	@$(BUILD)/venv/bin/python -m pytest -n auto --dist loadfile
 
 check-hostile: kernels
 	@$(BUILD)/venv/bin/python tests/fuzz/campaign.py

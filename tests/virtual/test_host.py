@@ -34,7 +34,7 @@ def test_host_runs_and_cleans_up(hetlab: Hetlab, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="drops its rights, so must have some")
 def test_host_needs_root(tmp_path: Path) -> None:
-    code = "import os; os.setuid(65534)\nfrom hetlab.runner import HostRunner\nHostRunner()"
+    code = "import os\nfrom hetlab.runner import HostRunner\nos.setuid(65534)\nHostRunner()"
     python = TOP / "build" / "venv" / "bin" / "python"
     env = {"PYTHONPATH": str(TOP / "tools" / "lab")}
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, env=env, check=False)
