@@ -100,8 +100,7 @@ class VmKernel:
 def cpus_for(kernel: VmKernel, clock: Clock) -> int:
     """2 CPUs; one where that does not boot.
 
-    Under icount QEMU 7.2 gives a CPU time only while those before it wait, and Linux 6.1 does not wait for
-    the CPUs that it starts.
+    Under icount QEMU 7.2 runs one CPU at a time, and Linux 6.1 does not wait for the CPUs that it starts.
     """
     return 1 if clock == "icount" and kernel.release.startswith("6.1.") and not has_kvm(kernel) else 2
 
