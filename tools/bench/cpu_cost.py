@@ -130,7 +130,7 @@ def plugin(console: Console) -> Path:
 def flows_of(path: Route, turns: int) -> list[Flow]:
     """One flow to warm caches up, then all of them, every other turn in reverse order, and once those for pacing."""
     taken = [f for turn in range(turns) for f in (FLOWS[::-1] if turn % 2 else FLOWS)]
-    return [Flow(REFERENCE), *taken, *(PACING if path.mbit else ())]
+    return [Flow(REFERENCE), *taken, *(PACING if path.mbit or path.tso else ())]
 
 
 @dataclass
@@ -321,7 +321,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernel", choices=qemu.SERIES, action="append", help="default 6.12; may be repeated")
     parser.add_argument("--path", choices=PATHS, action="append", help="default: all")
-    parser.add_argument("--turns", type=int, default=3, help="flows of each congestion control (default 3)")
+    parser.add_argument("--turns", type=int, default=5, help="flows of each congestion control (default 5)")
     parser.add_argument("--short", action="store_true", help=f"1/{SHORT} of the data")
     parser.add_argument("--json", action="store_true", help="one JSON object, with instructions by function")
     args = parser.parse_args()
