@@ -28,7 +28,10 @@ OUT = Path("/out")
 KMEMLEAK = Path("/sys/kernel/debug/kmemleak")
 KMEMLEAK_AGE_S = 6  # what is younger is not reported
 PROGRESS_S = 30
-TAKE_DOWN_S = 180
+SAID = ("flows at once, median", "flows", "switches", "modules unloaded", "modules in use", "queues")
+CALM_S = 120  # at most, until all flows are there
+CALM_POLL_S = 5
+TAKE_DOWN_S = 300
 MOUNTS = {
     "cgroup2": "/sys/fs/cgroup",
     "bpf": "/sys/fs/bpf",
@@ -44,7 +47,6 @@ def activities() -> dict[str, Activity]:
     found: dict[str, Activity] = {
         "modules": changes.modules,
         "parameters": changes.parameters,
-        "bpf": changes.bpf,
         "settings": changes.settings,
         "readers": changes.readers,
         "tracepoints": changes.tracepoints,
@@ -60,13 +62,35 @@ def activities() -> dict[str, Activity]:
         ("mptcp_clients", traffic.MPTCP_NETS, traffic.mptcp_clients),
     ]
     for name, number, function in many:
-        for worker in range(number):
-            found[f"{name}{worker}"] = partial(_numbered, function, worker)
+        found |= numbered(name, number, function)
     return found
+
+
+def numbered(name: str, number: int, function: Callable[[World, int], None]) -> dict[str, Activity]:
+    """An activity of several processes."""
+    return {f"{name}{worker}": partial(_numbered, function, worker) for worker in range(number)}
 
 
 def _numbered(function: Callable[[World, int], None], worker: int, w: World) -> None:
     function(w, worker)
+
+
+def start(found: dict[str, Activity], w: World) -> dict[str, BaseProcess]:
+    """A process for each."""
+    fork = get_context("fork")
+    processes: dict[str, BaseProcess] = {}
+    for name, activity in found.items():
+        processes[name] = fork.Process(target=work, args=(name, activity, w), name=name)
+        processes[name].start()
+    return processes
+
+
+def calm(w: World) -> None:
+    """Wait until the flows that are kept are there; on changing links this would take long."""
+    limit = time.monotonic() + CALM_S
+    while (number := changes.established(w)) < w.flows and time.monotonic() < limit:
+        print(f"stress: {number} flows before anything else begins", flush=True)
+        w.nap(CALM_POLL_S)
 
 
 def work(name: str, activity: Activity, w: World) -> None:
@@ -88,6 +112,7 @@ def prepare() -> None:
     changes.BPF.joinpath("maps").mkdir()
     load = [str(Path(__file__).with_name("cc_switch.bpf.o")), str(changes.BPF / "cc"), "type", "sockops"]
     world.must("bpftool", "prog", "load", *load, "pinmaps", str(changes.BPF / "maps"))
+    world.must("bpftool", "cgroup", "attach", str(changes.CGROUP), "sock_ops", "pinned", load[1])
 
 
 def idle_s() -> float:
@@ -101,7 +126,7 @@ def watch(processes: dict[str, BaseProcess], w: World, seconds: float) -> None:
     while w.on():
         w.nap(PROGRESS_S)
         counts = w.counts()
-        said = ", ".join(f"{counts[name]} {name}" for name in ("flows", "switches", "modules unloaded", "queues"))
+        said = ", ".join(f"{counts[name]} {name}" for name in SAID)
         passed = time.monotonic() - begun
         busy = 100 - 100 * (idle_s() - idle) / passed / (os.cpu_count() or 1)
         print(f"stress: {passed:.0f} of {seconds:.0f} s: {said}; CPUs {busy:.0f}% busy", flush=True)
@@ -175,19 +200,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600, help="how long (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of all random choices (default: %(default)s)")
-    parser.add_argument("--flows", type=int, default=300, help="flows at a time (default: %(default)s)")
+    parser.add_argument("--flows", type=int, default=240, help="flows that are kept (default: %(default)s)")
     args = parser.parse_args()
     prepare()
     w = World(args.seconds, args.seed, args.flows, traffic.WORKERS)
     for net in w.nets:
         net.make()
+    processes = start({"bpf": changes.bpf} | numbered("keep", traffic.WORKERS, traffic.keep), w)
+    calm(w)
     w.begin()
-    fork = get_context("fork")
-    processes: dict[str, BaseProcess] = {}
-    for name, activity in activities().items():
-        processes[name] = fork.Process(target=work, args=(name, activity, w), name=name)
-    for p in processes.values():
-        p.start()
+    processes |= start(activities(), w)
     watch(processes, w, args.seconds)
     stack = stack_counters(w.nets)
     take_down(processes, w)

@@ -12,7 +12,7 @@
 #define SOL_TCP		6
 #define TCP_CONGESTION	13
 #define NAMES		8
-#define RARELY		15	/* one call of 16 */
+#define RARELY		7	/* one call of 8 */
 
 static void *(*map_lookup)(void *map, const void *key) =
 	(void *)BPF_FUNC_map_lookup_elem;

@@ -3,8 +3,10 @@
 
 import contextlib
 import ctypes
+import os
 import random
 import socket
+import statistics
 import struct
 import time
 from dataclasses import dataclass
@@ -19,8 +21,10 @@ BPF = Path("/sys/fs/bpf")
 BPF_NAMES = 8
 BPF_MAP_LOOKUP, BPF_MAP_UPDATE, BPF_OBJ_GET = 1, 2, 7
 TRACING = Path("/sys/kernel/tracing")
-UNLOAD_S = 60
-ORPHANS = ("fin-wait-1", "closing", "last-ack")
+UNLOAD_S = 100
+# Connections that may have no owner, from whom they could be borrowed; those of MPTCP in any state
+ORPHANS = "state fin-wait-1 state fin-wait-2 state closing state last-ack"
+MPTCP = " or ".join(f"{end} = :{port}" for end in ("dport", "sport") for port in world.MPTCP_PORTS.values())
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def switch(w: World, worker: int) -> None:
         for sock in sockets.of(rng.choice(pids)) if pids else ():
             with contextlib.suppress(OSError):
                 _touch(w, rng, sock)
-        w.nap(rng.uniform(0, 0.5))
+        w.nap(rng.uniform(0, 3))
 
 
 def _touch(w: World, rng: random.Random, sock: socket.socket) -> None:
@@ -87,7 +91,7 @@ def _touch(w: World, rng: random.Random, sock: socket.socket) -> None:
     established = sockets.established(sock)
     what = rng.random()
     if what < 0.5:
-        done = sockets.set_congestion_control(sock, w.choose(rng, 0.1))
+        done = sockets.set_congestion_control(sock, w.choose(rng))
         w.count("switches" if done and established else "switches not in flow")
     elif what < 0.7:
         sock.getsockopt(tcp, sockets.TCP_CC_INFO, 64)
@@ -96,7 +100,7 @@ def _touch(w: World, rng: random.Random, sock: socket.socket) -> None:
     elif what < 0.9:
         name, values = rng.choice(OPTIONS)
         sock.setsockopt(tcp, name, rng.choice(values))
-    elif what < 0.91 and established and sockets.dissolve(sock):
+    elif what < 0.902 and established and sockets.dissolve(sock):
         w.count("dissolved")
 
 
@@ -113,10 +117,11 @@ OPTIONS = [
 
 def modules(w: World) -> None:
     """Take a module away from all who use it, unload it, load it again."""
+    os.nice(world.HIGH)
     rng, params = w.rng("modules"), table()
     names = sorted(set(OURS.values()))
     while w.on():
-        w.nap(rng.uniform(0, 3))
+        w.nap(rng.uniform(0, 20))
         name = rng.choice(names)
         w.ban(name, True)
         if unload(w, name, time.monotonic() + min(UNLOAD_S, w.left_s())):
@@ -146,7 +151,8 @@ def unload(w: World, module: str, limit: float) -> bool:
         evict(w, theirs)
         if tries > 1:
             for net in w.nets:
-                net.kill(world.SIDES[tries % 2], *ORPHANS)
+                for which in (ORPHANS, MPTCP):
+                    net.kill(world.SIDES[tries % 2], *which.split())
     return True
 
 
@@ -161,7 +167,8 @@ def evict(w: World, theirs: set[str]) -> None:
     for pid in w.pids():
         for sock in sockets.of(pid):
             with contextlib.suppress(OSError):
-                if sockets.congestion_control(sock) in theirs:
+                # The subflows of an MPTCP connection may have others than the first
+                if sock.proto == sockets.IPPROTO_MPTCP or sockets.congestion_control(sock) in theirs:
                     sockets.set_congestion_control(sock, "cubic")
                     w.count("evicted")
 
@@ -171,7 +178,6 @@ def bpf(w: World) -> None:
     rng = w.rng("bpf")
     names, done = (bpf_map(name) for name in ("cc_names", "cc_done"))
     attach = [str(CGROUP), "sock_ops", "pinned", str(BPF / "cc")]
-    world.must("bpftool", "cgroup", "attach", *attach)
     while w.on():
         for slot in range(BPF_NAMES):
             bpf_element(BPF_MAP_UPDATE, names, slot, w.choose(rng).encode().ljust(16, b"\0"))
@@ -181,7 +187,7 @@ def bpf(w: World) -> None:
             world.must("bpftool", "cgroup", "attach", *attach)
             w.count("bpf attached")
         for slot, name in enumerate(("bpf switches", "bpf switches refused")):
-            w.most(name, int.from_bytes(bpf_element(BPF_MAP_LOOKUP, done, slot, bytes(8)), "little"))
+            w.level(name, int.from_bytes(bpf_element(BPF_MAP_LOOKUP, done, slot, bytes(8)), "little"))
 
 
 def bpf_map(name: str) -> int:
@@ -229,12 +235,12 @@ def links(w: World, worker: int) -> None:
     actions = [_queue] * 12 + [_flap] * 3 + [_mtu] * 2 + [_route] * 4 + [_offload]
     while w.on():
         w.count(hands.rng.choice(actions)(hands))
-        w.nap(hands.rng.uniform(0.05, 0.5))
+        w.nap(hands.rng.uniform(0.1, 1.2))
 
 
 def _netem(rng: random.Random) -> str:
-    rate_mbit, delay_ms = 10 ** rng.uniform(-1.5, 0.3), 10 ** rng.uniform(-0.5, 2.3)
-    parts = [f"netem rate {rate_mbit:.3f}mbit delay {delay_ms:.2f}ms limit {rng.choice((2, 10, 100, 1000))}"]
+    rate_mbit, delay_ms = 10 ** rng.uniform(-1.5, -0.2), 10 ** rng.uniform(-0.5, 2.3)
+    parts = [f"netem rate {rate_mbit:.3f}mbit delay {delay_ms:.2f}ms limit {rng.choice((2, 5, 10, 30, 100))}"]
     if rng.random() < 0.3:
         parts.append(f"{delay_ms * rng.random():.2f}ms")
     if rng.random() < 0.5:
@@ -251,23 +257,28 @@ def _netem(rng: random.Random) -> str:
     return " ".join(parts) + (" ecn" if rng.random() < 0.2 and "loss" in " ".join(parts) else "")
 
 
+# Behind a bucket: without a rate the traffic would take all of the CPUs
+BUCKET = "handle 1: tbf rate 300kbit burst 10kb latency 100ms"
 QUEUES = [
-    "tbf rate 1mbit burst 20kb latency 100ms",
     "fq_codel limit 200 target 5ms ecn",
     "codel limit 50 target 5ms ecn",
     "red limit 60000 min 5000 max 20000 avpkt 1000 burst 10 bandwidth 1mbit probability 0.1 ecn",
     "fq",
     "sfq",
-    "handle 1: htb default 1",
 ]
 
 
 def _queue(hands: Hands) -> str:
     ns, dev = hands.router()
-    queue = _netem(hands.rng) if hands.rng.random() < 0.9 else hands.rng.choice(QUEUES)
-    hands.do("tc", ns, f"qdisc replace dev {dev} root {queue}")
-    if "htb" in queue:
-        hands.do("tc", ns, f"class add dev {dev} parent 1: classid 1:1 htb rate 1mbit")
+    kind = hands.rng.random()
+    if kind < 0.9:
+        hands.do("tc", ns, f"qdisc replace dev {dev} root {_netem(hands.rng)}")
+    elif kind < 0.92:
+        hands.do("tc", ns, f"qdisc replace dev {dev} root handle 1: htb default 1")
+        hands.do("tc", ns, f"class add dev {dev} parent 1: classid 1:1 htb rate 300kbit")
+    else:
+        hands.do("tc", ns, f"qdisc replace dev {dev} root {BUCKET}")
+        hands.do("tc", ns, f"qdisc replace dev {dev} parent 1:1 {hands.rng.choice(QUEUES)}")
     return "queues"
 
 
@@ -350,24 +361,34 @@ def settings(w: World) -> None:
 def readers(w: World) -> None:
     """What ss and /proc tell of all sockets; how many there are."""
     rng = w.rng("readers")
+    seen: list[int] = []
     while w.on():
         with world.inside(rng.choice(w.nets).ns(rng.choice(world.SIDES))):
             text = world.must("ss", "-tienmoM" if rng.random() < 0.2 else "-tienmo")
             w.count("ss lines", text.count("cwnd:"))
             Path(f"/proc/self/net/{rng.choice(('tcp', 'tcp6', 'netstat'))}").read_text()
-        if rng.random() < 0.2:
-            w.most("flows at once", established(w))
-        w.nap(rng.uniform(0.5, 2))
+        seen.append(established(w))
+        w.level("flows at once", max(seen))
+        w.level("flows at once, median", round(statistics.median(seen)))
+        w.nap(rng.uniform(5, 15))
 
 
 def established(w: World) -> int:
-    """Connections at their senders."""
+    """Flows that are established at both ends now; MPTCP connections are none of them."""
     total = 0
-    for pid in [pid for pid in w.senders if pid]:
-        for sock in sockets.of(pid):
-            with contextlib.suppress(OSError):
-                total += sockets.established(sock)
+    for net in w.nets:
+        there = _established_ports(net.ns("d"))
+        total += sum((theirs, ours) in there for ours, theirs in _established_ports(net.ns("s")))
     return total
+
+
+def _established_ports(netns: str) -> set[tuple[int, int]]:
+    """Own and remote port of the connections of a namespace that have a flow's port at one end."""
+    with world.inside(netns):
+        lines = [line for name in ("tcp", "tcp6") for line in Path(f"/proc/self/net/{name}").read_text().splitlines()]
+    found = [line.split() for line in lines if " 01 " in line]
+    ends = {(int(own.split(":")[1], 16), int(other.split(":")[1], 16)) for _, own, other, *_ in found}
+    return {(own, other) for own, other in ends if own in world.FLOW_PORTS or other in world.FLOW_PORTS}
 
 
 def tracepoints(w: World) -> None:
@@ -377,7 +398,7 @@ def tracepoints(w: World) -> None:
         for group in ("santacruz", "tcp"):
             with contextlib.suppress(OSError):
                 (TRACING / "events" / group / "enable").write_text(rng.choice("01"))
-        w.nap(rng.uniform(0, 0.7))
+        w.nap(rng.uniform(0, 4))
         with open(TRACING / "trace", errors="replace") as trace:
             events = [line for line in trace.read(1 << 16).splitlines() if " n_q8_pkts=" in line]
         w.count("trace toggles")

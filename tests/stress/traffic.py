@@ -4,6 +4,7 @@
 import contextlib
 import os
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -16,6 +17,9 @@ from stress.sockets import IPPROTO_MPTCP, set_congestion_control
 from stress.world import World
 
 WORKERS = 2 * world.NETS
+GREEDY = 3  # flows of a worker at a time
+TICK_S = 0.4
+PAUSE_S = 10
 FLAGS = ("subflow", "subflow backup", "subflow fullmesh")
 MPTCP_NETS = 2
 END_S = 5
@@ -64,27 +68,124 @@ def end(proc: "subprocess.Popen[bytes]", orderly: bool = False) -> None:
     proc.wait()
 
 
-def flows(w: World, worker: int) -> None:
-    """One of the workers that keep all the flows going; every other one is in the cgroup of the BPF program."""
-    rng, net = w.rng(f"flows{worker}"), w.nets[worker % world.NETS]
-    each = -(-w.flows // WORKERS)
+def join(worker: int) -> world.Net:
+    """The network of a worker; half of the workers are in the cgroup of the BPF program."""
     if worker >= world.NETS:
         (changes.CGROUP / "cgroup.procs").write_text(str(os.getpid()))
-    w.nap(worker)
+    return world.Net(worker % world.NETS + 1)
+
+
+class Kept:
+    """A flow that is kept for all of the time: little data, now and then a burst; made anew when it has ended."""
+
+    def __init__(self, w: World, rng: random.Random, net: world.Net, port: int) -> None:
+        self._w = w
+        self._rng = rng
+        self._net = net
+        self._port = port
+        self._due = 0.0
+        self._sock: socket.socket | None = None
+
+    def step(self) -> None:
+        """Write if it is time to; from the sender's namespace."""
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + self._rng.uniform(0, 2 * PAUSE_S)
+        try:
+            self._sock = self._sock or self._connect()
+            self._sock.send(bytes(self._rng.choice((1, 300, 300, 300, 1500, 1500, 4000, 20_000))))
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            self._due = 0.0
+
+    def close(self) -> None:
+        """End it."""
+        if self._sock:
+            self._sock.close()
+        self._sock = None
+
+    def _connect(self) -> socket.socket:
+        family, link = self._rng.choice((4, 4, 6)), self._rng.choice(world.LINKS)
+        sock = socket.socket(socket.AF_INET if family == 4 else socket.AF_INET6)
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_SYNCNT, 2)
+        set_congestion_control(sock, self._w.choose(self._rng))
+        with contextlib.suppress(BlockingIOError):
+            sock.connect((self._net.address("d", link, family), self._port))
+        self._w.count("flows")
+        return sock
+
+
+class Sink:
+    """Accepts flows of both families and discards what comes, whenever it is asked to."""
+
+    def __init__(self, port: int) -> None:
+        self._server = socket.create_server(("", port), family=socket.AF_INET6, backlog=200, dualstack_ipv6=True)
+        self._server.setblocking(False)
+        self._flows: dict[int, socket.socket] = {}
+        self._ready = select.epoll()
+
+    def step(self) -> None:
+        """Accept and discard what is there."""
+        with contextlib.suppress(OSError):
+            while True:
+                sock, _ = self._server.accept()
+                sock.setblocking(False)
+                self._flows[sock.fileno()] = sock
+                self._ready.register(sock, select.EPOLLIN)
+        for fd, _ in self._ready.poll(0):
+            self._discard(fd)
+
+    def _discard(self, fd: int) -> None:
+        try:
+            if self._flows[fd].recv(1 << 16):
+                return
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self._ready.unregister(fd)
+        self._flows.pop(fd).close()
+
+
+def keep(w: World, worker: int) -> None:
+    """Flows that are there all the time, both ends of each in this process."""
+    rng, net, port = w.rng(f"keep{worker}"), join(worker), world.FLOW_PORTS[-1 - worker]
+    with world.inside(net.ns("d")):
+        sink = Sink(port)
+    world.enter(net.ns("s"))
+    flows = [Kept(w, rng, net, port) for _ in range(-(-w.flows // WORKERS))]
+    w.keepers[worker] = os.getpid()
     while w.on():
-        port = 10_000 + worker * 1000
-        pairs = [flow_pair(w, rng, net, i, port + i) for i in range(each)]
+        for flow in flows:
+            flow.step()
+        sink.step()
+        w.nap(TICK_S)
+    for flow in flows:
+        flow.close()
+
+
+def flows(w: World, worker: int) -> None:
+    """One of the workers that have flows one after the other which take what they can get."""
+    os.nice(world.LOW)
+    rng, net = w.rng(f"flows{worker}"), join(worker)
+    w.nap(2 * worker)
+    while w.on():
+        port = world.FLOW_PORTS[worker * 1000]
+        pairs = [flow_pair(w, rng, net, i, port + i) for i in range(GREEDY)]
         receivers = flowgen("--sample-ms=0", "--until=70", *(r for _, r in pairs))
         senders = flowgen("--sample-ms=5000", "--until=60", *(s for s, _ in pairs))
         w.senders[worker], w.receivers[worker] = senders.pid, receivers.pid
-        limit = time.monotonic() + rng.uniform(15, 50)
+        limit = time.monotonic() + rng.uniform(15, 40)
         while senders.poll() is None and w.on() and time.monotonic() < limit:
             time.sleep(0.2)
         w.senders[worker] = w.receivers[worker] = 0
         # Half the time the receiver goes first: data for nobody, RSTs
         for proc in rng.sample((senders, receivers), 2):
             end(proc, rng.random() < 0.7)
-        w.count("flows", each)
+        w.count("flows", GREEDY)
 
 
 def _serve(server: socket.socket, stop: threading.Event) -> None:
@@ -102,10 +203,11 @@ def _drain(conn: socket.socket) -> None:
 
 def mptcp_server(w: World, worker: int) -> None:
     """Accept and drain."""
+    w.mptcp[MPTCP_NETS + worker] = os.getpid()
     world.enter(w.nets[worker].ns("d"))
     stop = threading.Event()
     servers = []
-    for family, port in ((socket.AF_INET, 9000), (socket.AF_INET6, 9001)):
+    for family, port in zip((socket.AF_INET, socket.AF_INET6), world.MPTCP_PORTS.values(), strict=True):
         server = socket.socket(family, socket.SOCK_STREAM, IPPROTO_MPTCP)
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
@@ -125,7 +227,7 @@ def _mptcp_send(w: World, rng: random.Random, net: world.Net) -> None:
     with socket.socket(kind, socket.SOCK_STREAM, IPPROTO_MPTCP) as sock:
         sock.settimeout(3)
         set_congestion_control(sock, w.choose(rng))
-        sock.connect((net.address("d", "v0", family), 9000 if family == 4 else 9001))
+        sock.connect((net.address("d", "v0", family), world.MPTCP_PORTS[family]))
         for _ in range(rng.randint(2, 12)):
             sock.send(bytes(rng.choice((1, 2000, 100_000))))
             if rng.random() < 0.5 and set_congestion_control(sock, w.choose(rng)):
@@ -136,6 +238,7 @@ def _mptcp_send(w: World, rng: random.Random, net: world.Net) -> None:
 
 def mptcp_clients(w: World, worker: int) -> None:
     """Connections one after the other, some at a time."""
+    os.nice(world.LOW)
     net, rng = w.nets[worker], w.rng(f"mptcp{worker}")
     w.mptcp[worker] = os.getpid()
     world.enter(net.ns("s"))
@@ -160,7 +263,7 @@ def endpoints(w: World) -> None:
     hands = changes.Hands(w, rng)
     for net in w.nets:
         for side in world.SIDES:
-            world.must("ip", "-n", net.ns(side), "mptcp", "limits", "set", "subflow", "4", "add_addr_accepted", "4")
+            hands.do("ip", net.ns(side), "mptcp limits set subflow 4 add_addr_accepted 4")
     while w.on():
         net, side = rng.choice(w.nets), rng.choice(world.SIDES)
         flags = rng.choice(FLAGS) if side == "s" else "signal"
@@ -168,11 +271,12 @@ def endpoints(w: World) -> None:
             hands.do("ip", net.ns(side), "mptcp endpoint flush")
         hands.do("ip", net.ns(side), f"mptcp endpoint add {net.address(side, 'v1', rng.choice((4, 6)))} dev v1 {flags}")
         w.count("mptcp endpoints")
-        w.nap(rng.uniform(0.3, 1.5))
+        w.nap(rng.uniform(0.5, 3))
 
 
 def churn(w: World) -> None:
     """A pair of namespaces with flows in it that is deleted while they flow."""
+    os.nice(world.LOW)
     rng, names = w.rng("churn"), ["x", "y"]
     while w.on():
         _make_pair(w, rng, names)
@@ -183,7 +287,7 @@ def churn(w: World) -> None:
         w.nap(rng.uniform(0, 0.5))
         end(proc)
         w.count("namespaces", 2)
-        w.nap(rng.uniform(0, 6))
+        w.nap(rng.uniform(0, 60))
 
 
 def _make_pair(w: World, rng: random.Random, names: list[str]) -> None:

@@ -4,6 +4,7 @@
 import contextlib
 import ctypes
 import json
+import math
 import os
 import random
 import subprocess
@@ -26,9 +27,13 @@ THEIRS = ["reno", "cubic", "bbr", "vegas", "westwood", "hybla", "dctcp", "illino
 NETS = 4
 SIDES = ("s", "d")
 LINKS = ("v0", "v1")
+MPTCP_PORTS = {4: 9000, 6: 9001}
+FLOW_PORTS = range(10_000, 30_000)  # below those that the kernel chooses
 COUNTS = Path("/tmp/stress")
 LOGS = COUNTS / "batch"
 SAVE_S = 3
+# Priorities: of greedy traffic, and of what must be done before somebody undoes it
+LOW, HIGH = 10, -10
 FINIT_MODULE, DELETE_MODULE, BPF = 313, 176, 321  # system calls
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -165,10 +170,10 @@ class Net:
             f"address add {self.address(side, link, 6, host)}/64 dev {device} nodad",
         ]
 
-    def kill(self, side: str, *states: str) -> None:
-        """End the connections of a host that are in these states, all without any."""
+    def kill(self, side: str, *which: str) -> None:
+        """End the connections of a host that a filter of ss chooses, all without any."""
         with inside(self.ns(side)):
-            must("ss", "--kill", "--all", "--tcp", *(word for state in states for word in ("state", state)))
+            must("ss", "--kill", "--all", "--tcp", *which)
 
     def remove(self) -> None:
         """Delete the namespaces and with them all devices; connections without an owner first."""
@@ -185,7 +190,8 @@ class World:
         self.flows = flows
         self.nets = [Net(n + 1) for n in range(NETS)]
         self._seconds = seconds
-        self._end = RawValue(ctypes.c_double, 0)
+        self._end = RawValue(ctypes.c_double, math.inf)
+        self.keepers = RawArray(ctypes.c_int, workers)
         self.senders = RawArray(ctypes.c_int, workers)
         self.receivers = RawArray(ctypes.c_int, workers)
         self.mptcp = RawArray(ctypes.c_int, workers)
@@ -200,7 +206,7 @@ class World:
         return random.Random(f"{self.seed}/{name}")
 
     def begin(self) -> None:
-        """The time begins."""
+        """The time begins; until then it does not end."""
         self._end.value = time.monotonic() + self._seconds
 
     def stop(self) -> None:
@@ -226,9 +232,9 @@ class World:
             if time.monotonic() > self._saved + SAVE_S:
                 self._save()
 
-    def most(self, name: str, value: int) -> None:
-        """Keep the largest value; the counter of one process."""
-        self.count(name, max(0, value - self._counts[name]))
+    def level(self, name: str, value: int) -> None:
+        """Set a counter that only one process has."""
+        self.count(name, value - self._counts[name])
 
     def _save(self) -> None:
         self._saved = time.monotonic()
@@ -265,4 +271,4 @@ class World:
 
     def pids(self) -> list[int]:
         """Processes that have flows now."""
-        return [pid for slots in (self.senders, self.receivers, self.mptcp) for pid in slots if pid]
+        return [pid for slots in (self.keepers, self.senders, self.receivers, self.mptcp) for pid in slots if pid]
