@@ -276,15 +276,16 @@ def endpoints(w: World) -> None:
 
 def churn(w: World) -> None:
     """A pair of namespaces with flows in it that is deleted while they flow."""
-    os.nice(world.LOW)
     rng, names = w.rng("churn"), ["x", "y"]
     while w.on():
         _make_pair(w, rng, names)
         pairs = [_churn_flow(w, rng, names, i) for i in range(6)]
         proc = flowgen("--sample-ms=0", "--until=8", *(f for pair in pairs for f in pair))
+        w.churn[0] = proc.pid
         w.nap(rng.uniform(0.4, 1.5))
         world.must("ip", "-batch", "-", text="".join(f"netns del {name}\n" for name in names))
         w.nap(rng.uniform(0, 0.5))
+        w.churn[0] = 0
         end(proc)
         w.count("namespaces", 2)
         w.nap(rng.uniform(0, 60))

@@ -32,7 +32,7 @@ FLOW_PORTS = range(10_000, 30_000)  # below those that the kernel chooses
 COUNTS = Path("/tmp/stress")
 LOGS = COUNTS / "batch"
 SAVE_S = 3
-# Priorities: of greedy traffic, and of what must be done before somebody undoes it
+# Priorities: of greedy traffic, and of what must be done before somebody undoes it or has to be looked at in time
 LOW, HIGH = 10, -10
 FINIT_MODULE, DELETE_MODULE, BPF = 313, 176, 321  # system calls
 CLONE_NEWNET = 0x40000000
@@ -64,8 +64,8 @@ def enter(netns: str) -> None:
 def inside(netns: str) -> Iterator[None]:
     """A while in a network namespace."""
     home = os.open("/proc/self/ns/net", os.O_RDONLY)
-    enter(netns)
     try:
+        enter(netns)
         yield
     finally:
         LIBC.setns(home, CLONE_NEWNET)
@@ -195,6 +195,7 @@ class World:
         self.senders = RawArray(ctypes.c_int, workers)
         self.receivers = RawArray(ctypes.c_int, workers)
         self.mptcp = RawArray(ctypes.c_int, workers)
+        self.churn = RawArray(ctypes.c_int, 1)
         self._banned = RawArray(ctypes.c_bool, len(OURS))
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
@@ -271,4 +272,5 @@ class World:
 
     def pids(self) -> list[int]:
         """Processes that have flows now."""
-        return [pid for slots in (self.keepers, self.senders, self.receivers, self.mptcp) for pid in slots if pid]
+        slots = (self.keepers, self.senders, self.receivers, self.mptcp, self.churn)
+        return [pid for some in slots for pid in some if pid]
