@@ -31,7 +31,7 @@ PROGRESS_S = 30
 SAID = ("flows at once, median", "flows", "switches", "modules unloaded", "modules in use", "queues")
 CALM_S = 120  # at most, until all flows are there
 CALM_POLL_S = 5
-TAKE_DOWN_S = 300
+TAKE_DOWN_S = 900
 MOUNTS = {
     "cgroup2": "/sys/fs/cgroup",
     "bpf": "/sys/fs/bpf",
