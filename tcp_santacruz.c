@@ -209,7 +209,7 @@ struct santacruz {
 };
 
 #define SANTACRUZ_RUN_MAX	15
-#define SANTACRUZ_LOST_MASK	0x1fff
+#define SANTACRUZ_LOST_MASK	0x1fffU
 /* So many below the base, one after the other, are the path: 0..6 */
 #define SANTACRUZ_EARLY_PKTS	4
 
@@ -657,6 +657,8 @@ static bool santacruz_heavy_loss(const struct sock *sk)
 {
 	u32 window = santacruz_window(sk);
 
+	/* Of the largest windows less is enough: what is counted wraps */
+	window = min(window, SANTACRUZ_LOST_MASK << (SANTACRUZ_HEAVY_SHIFT - 1));
 	return santacruz_lost(sk) > max(window >> SANTACRUZ_HEAVY_SHIFT,
 					min(window >> 1, SANTACRUZ_HEAVY_PKTS));
 }

@@ -21,11 +21,10 @@ UNLOAD = "rmmod tcp_santacruz tcp_westwood_fr tcp_hybla_ext"
 
 @pytest.fixture
 def shell(hetlab: Callable[..., "subprocess.CompletedProcess[str]"]) -> Exec:
-    """A command line in the machine; kselftest opens its output a second time, so it is a pipe with a name."""
+    """A command line in the machine; through a pipe, since kselftest opens its output a second time."""
 
     def run(line: str) -> "subprocess.CompletedProcess[str]":
-        links = "ln -sf fd/1 /dev/stdout; ln -sf fd/2 /dev/stderr"
-        return hetlab("exec", "--", "bash", "-c", f"{links}; set -o pipefail; ({line}) 2>&1 | cat")
+        return hetlab("exec", "--", "bash", "-c", f"set -o pipefail; ({line}) 2>&1 | cat")
 
     return run
 
