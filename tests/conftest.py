@@ -14,6 +14,7 @@ import pytest
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "tools" / "lab"))
 
+
 def pytest_configure(config: pytest.Config) -> None:
     """Of ``pytest -n N`` each process keeps to a CPU of its own: what one measures is not disturbed by another."""
     number = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")

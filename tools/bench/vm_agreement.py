@@ -5,8 +5,8 @@
 Runs each pair of scenario and congestion control in virtual time, for as many
 seeds as losses or random phases make necessary, and once on 6.12 and 6.1 under
 QEMU. Each quantity measured there must be as far from the mean of the seeds as its
-tolerance and four of their standard deviations at the most. Prints the table of docs/vm.md; status 1
-if a value does not agree.
+tolerance and four of their standard deviations at the most. Prints the table of
+docs/vm.md; status 1 if a value does not agree.
 """
 
 import argparse
