@@ -119,19 +119,28 @@ def modules(w: World) -> None:
     """Take a module away from all who use it, unload it, load it again."""
     os.nice(world.HIGH)
     rng, params = w.rng("modules"), table()
-    names = sorted(set(OURS.values()))
+    names, hands = sorted(set(OURS.values())), Hands(w, rng)
     while w.on():
         w.nap(rng.uniform(0, 20))
         name = rng.choice(names)
         w.ban(name, True)
+        plain_routes(hands)
         if unload(w, name, time.monotonic() + min(UNLOAD_S, w.left_s())):
             w.count("modules unloaded")
             w.nap(rng.choice((0, 0, 0.5, 2)))
             w.count("modules refused", not world.load_module(name, _argument(rng, params, name, True)))
-            w.count("modules loaded", world.load_module(name, _argument(rng, params, name, False)))
+            loaded = world.load_module(name, _argument(rng, params, name, False))
+            w.count("modules loaded" if loaded else "right modules refused")
         else:
             w.count("modules in use")
         w.ban(name, False)
+
+
+def plain_routes(hands: "Hands") -> None:
+    """No route says any more which congestion control its connections get."""
+    for net in hands.w.nets:
+        for side in world.SIDES:
+            hands.do("ip", net.ns(side), *net.routes(side))
 
 
 def _argument(rng: random.Random, params: list[Param], module: str, wrong: bool) -> str:
@@ -149,10 +158,9 @@ def unload(w: World, module: str, limit: float) -> bool:
         tries += 1
         w.count("unloading refused")
         evict(w, theirs)
-        if tries > 1:
-            for net in w.nets:
-                for which in (ORPHANS, MPTCP):
-                    net.kill(world.SIDES[tries % 2], *which.split())
+        # One ss a try: it takes seconds here, in which others choose the module again
+        net, side, which = w.nets[tries % len(w.nets)], world.SIDES[tries // 4 % 2], (ORPHANS, MPTCP)[tries // 8 % 2]
+        net.kill(side, *which.split())
     return True
 
 
