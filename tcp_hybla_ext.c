@@ -18,6 +18,8 @@
  *    thinned ACKs do not slow the window.
  *  - The initial window is at least the kernel's; rho times init_cwnd segments
  *    only while the segments are paced.
+ *  - A path of less than 1 ms, where the window is Reno's whatever rtt0_ms is, is not
+ *    spaced (pacing=2): timers cost 5 to 8 % of all instructions there (docs/cost.md).
  *  - 2^rho - 1 stops at 2^15 segments; ssthresh bounds the window long before.
  *  - ssthresh from the ACK spacing replaces rho * init_ssthresh in both
  *    directions, once, in the first slow start (hoe=0). Until it is known (some
@@ -63,6 +65,8 @@
 #include "hetcc/version.h"
 
 #define HYBLA_MIN_CWND	2U
+/* A shorter path than any reference connection's: rho is 1, and nothing is spaced */
+#define HYBLA_SPACE_US		1000U
 /* Below a rho, Q12, the paper's steps are Reno's or nearly: (B) from one, to the other */
 #define HYBLA_SHARE_FROM	(5 * HETCC_RHO_ONE / 4)
 #define HYBLA_SHARE_TO		(9 * HETCC_RHO_ONE / 8)
@@ -102,7 +106,8 @@ HETCC_PARAM_UINT(queue_ms, 4, 1, 1000,
 		 "response 1, 2: a packet that waits no longer found no queue (ms, 1..1000); default 4");
 HETCC_PARAM_UINT(srtt, 0, 0, 1,
 		 "rho from 0: the minimum round trip (paper, 7.2), 1: the smoothed one; default 0");
-HETCC_PARAM_UINT(pacing, 1, 0, 1, "packet spacing (0, 1); default 1");
+HETCC_PARAM_UINT(pacing, 1, 0, 2,
+		 "packet spacing 0: none, 1: on paths of 1 ms and more, 2: always (paper); default 1");
 
 /**
  * struct hybla - state of a connection
@@ -166,6 +171,17 @@ static void hybla_scale_cwnd(struct sock *sk)
 				 tp->snd_cwnd_clamp));
 }
 
+/* Section 3.3.2 */
+static void hybla_space(struct sock *sk)
+{
+	const struct hybla *h = inet_csk_ca(sk);
+	unsigned int which = READ_ONCE(pacing);
+
+	if (which > 1 || (which && (h->rtt_min_us >= HYBLA_SPACE_US ||
+				    h->rho.rho > HETCC_RHO_ONE)))
+		hetcc_want_pacing(sk);
+}
+
 static void hybla_init(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
@@ -181,8 +197,7 @@ static void hybla_init(struct sock *sk)
 	h->rtt_min_us = tcp_min_rtt(tp) ? : U32_MAX;
 	hetcc_rho_set(&h->rho, 0, 1);
 	hybla_update_rho(sk);
-	if (READ_ONCE(pacing))
-		hetcc_want_pacing(sk);
+	hybla_space(sk);
 	/* Lost SYNs have set the window to one segment */
 	if (hetcc_is_fresh(tp) && READ_ONCE(pacing) && !tp->total_retrans)
 		hybla_scale_cwnd(sk);
@@ -428,6 +443,7 @@ static bool hybla_choose(struct sock *sk)
 		hetcc_share_begin(&h->share, tcp_sk(sk)->delivered);
 		hetcc_path_init(&h->path, h->rtt_min_us);
 		WRITE_ONCE(icsk->icsk_ca_ops, &hybla_share_ops);
+		hybla_space(sk);
 		return true;
 	}
 	if (shares && h->rho.rho < HYBLA_SHARE_TO && !h->path.looking)

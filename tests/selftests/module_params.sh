@@ -36,7 +36,7 @@ tcp_hybla_ext init_ssthresh 2 65536 1
 tcp_hybla_ext hoe 0 1 1
 tcp_hybla_ext settle 0 1 1
 tcp_hybla_ext srtt 0 1 1
-tcp_hybla_ext pacing 0 1 1
+tcp_hybla_ext pacing 0 2 1
 tcp_hybla_ext response 0 2 1
 tcp_hybla_ext cut 0.1 1 0.001
 tcp_hybla_ext queue_ms 1 1000 1
