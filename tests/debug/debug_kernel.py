@@ -70,7 +70,7 @@ LEAST = {
 }
 LEAST_STACK = {
     "TcpRetransSegs": (2000, 50),
-    "TcpOutRsts": (300, 5),
+    "TcpOutRsts": (150, 5),
     "TcpExtTCPTimeouts": (500, 5),
     "TcpExtTCPSackRecovery": (100, 0),
     "TcpExtTCPRenoRecovery": (20, 0),

@@ -121,7 +121,7 @@ def modules(w: World) -> None:
     rng, params = w.rng("modules"), table()
     names, hands = sorted(set(OURS.values())), Hands(w, rng)
     while w.on():
-        w.nap(rng.uniform(0, 20))
+        w.nap(rng.uniform(0, 10))
         name = rng.choice(names)
         w.ban(name, True)
         plain_routes(hands)
@@ -158,9 +158,11 @@ def unload(w: World, module: str, limit: float) -> bool:
         tries += 1
         w.count("unloading refused")
         evict(w, theirs)
-        # One ss a try: it takes seconds here, in which others choose the module again
-        net, side, which = w.nets[tries % len(w.nets)], world.SIDES[tries // 4 % 2], (ORPHANS, MPTCP)[tries // 8 % 2]
-        net.kill(side, *which.split())
+        # Not each time: an ss takes seconds here, in which others choose the module again
+        if tries % 2 == 0:
+            nth = tries // 2
+            net, side, which = w.nets[nth % len(w.nets)], world.SIDES[nth // 4 % 2], (ORPHANS, MPTCP)[nth // 8 % 2]
+            net.kill(side, *which.split())
     return True
 
 

@@ -142,6 +142,8 @@ class Net:
         for side in SIDES:
             with inside(self.ns(side)):
                 Path("/proc/sys/net/ipv4/tcp_orphan_retries").write_text("1")
+                # The flows that are kept have ECN in every other network
+                Path("/proc/sys/net/ipv4/tcp_ecn").write_text(str(self.n % 2))
             lines, rules = ["link set lo up"], {4: list[str](), 6: list[str]()}
             for table, link in enumerate(LINKS, 1):
                 lines += self._addresses(link, side, link, 1)
@@ -265,7 +267,7 @@ class World:
         """Those of ours that may be chosen."""
         return [cc for cc, banned in zip(OURS, self._banned, strict=True) if not banned]
 
-    def choose(self, rng: random.Random, ignore_ban: float = 0.02) -> str:
+    def choose(self, rng: random.Random, ignore_ban: float = 0.01) -> str:
         """A congestion control, mostly one of ours; now and then one that is about to go."""
         ours = list(OURS) if rng.random() < ignore_ban else self.allowed()
         return rng.choice(ours) if ours and rng.random() < 0.75 else rng.choice(THEIRS)
