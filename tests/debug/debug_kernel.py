@@ -73,7 +73,7 @@ LEAST_STACK = {
     "TcpOutRsts": (150, 5),
     "TcpExtTCPTimeouts": (500, 5),
     "TcpExtTCPSackRecovery": (100, 0),
-    "TcpExtTCPRenoRecovery": (20, 0),
+    "TcpExtTCPRenoRecovery": (10, 0),
     "TcpExtTCPFromZeroWindowAdv": (100, 0),
     "TcpExtTCPSCEstab": (50, 1),
     "TcpExtTCPDSACKRecv": (20, 0),
