@@ -90,3 +90,17 @@ def test_a_path_that_gets_short_makes_it_reno(run_json: Run, tmp_path: Path) -> 
     (run,) = run_json(path, "--cc", "hybla_ext", "--out", tmp_path)
     ours, *reno = (flow["steady_goodput_mbit"] for flow in run["flows"])
     assert ours <= 2 * sum(reno) / 3
+
+
+@pytest.mark.parametrize(("delay_ms", "like"), [(0.2, 0), (20, 2)])
+def test_paths_of_less_than_1_ms_are_not_spaced(run_json: Run, tmp_path: Path, delay_ms: float, like: int) -> None:
+    """By default: as with pacing=0 there, and as with pacing=2 on longer ones, to the last digit."""
+    narrow = f"rate_mbit = 50, delay_ms = {delay_ms}"
+    links = LINKS.format(duration_s=3, steady_from_s=0, forward=f"{narrow}, queue_pkts = 12", reverse=narrow)
+    path = tmp_path / "spacing.toml"
+    path.write_text(links + "[flow.main]\nbytes = 10_000_000\n")
+    ways = [word for pacing in range(3) for word in ("--cc", f"hybla_ext:pacing={pacing}")]
+    runs = run_json(path, *ways, "--machines", "1", "--out", tmp_path)
+    none, default, always = ([r["flows"][0], r["queue"]] for r in runs)
+    assert none != always
+    assert default == (none, default, always)[like]
