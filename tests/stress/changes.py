@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes
+import itertools
 import os
 import random
 import socket
@@ -151,6 +152,7 @@ def _argument(rng: random.Random, params: list[Param], module: str, wrong: bool)
 def unload(w: World, module: str, limit: float) -> bool:
     """Try to, again and again, until a time; meanwhile its sockets get another congestion control."""
     theirs = {cc for cc, owner in OURS.items() if owner == module}
+    others = itertools.cycle(itertools.product((ORPHANS, MPTCP), world.SIDES, w.nets))
     tries = 0
     while not world.unload_module(module):
         if time.monotonic() > limit:
@@ -160,8 +162,7 @@ def unload(w: World, module: str, limit: float) -> bool:
         evict(w, theirs)
         # Not each time: an ss takes seconds here, in which others choose the module again
         if tries % 2 == 0:
-            nth = tries // 2
-            net, side, which = w.nets[nth % len(w.nets)], world.SIDES[nth // 4 % 2], (ORPHANS, MPTCP)[nth // 8 % 2]
+            which, side, net = next(others)
             net.kill(side, *which.split())
     return True
 
