@@ -4,7 +4,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 TOP = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(TOP / "tools" / "lab"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -94,6 +94,8 @@ make_venv()
 	/usr/bin/python3 -m venv --system-site-packages "$venv"
 	"$venv/bin/python" -m pip -q --disable-pip-version-check install --ignore-installed \
 		--require-virtualenv -r "$TOP/tools/requirements.txt"
+	"$venv/bin/python" -m pip -q --disable-pip-version-check install --no-deps \
+		--no-build-isolation --require-virtualenv -e "$TOP"
 	"$venv/bin/python" -m compileall -q "$TOP/tools/lab" >/dev/null || true
 	echo "$want" >"$venv/.requirements"
 }

@@ -8,11 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import rebase
 
 from hetlab.paths import TOP
-
-sys.path.insert(0, str(TOP / "tools" / "kernel"))
-import rebase
 
 
 def run(*args: str | Path, timeout: float = 1800, **env: str) -> "subprocess.CompletedProcess[str]":

@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from hetlab import qemu, uml, vm_debug
+from hetlab import paths
+from hetlab.machines import debug_vm, qemu, qemu_files, uml
 from hetlab.paths import BIN, TOP
 
 STRESS = TOP / "tests" / "stress"
@@ -125,7 +126,7 @@ class Run:
     def reports(self) -> dict[str, list[str]]:
         """Every report of a checker, on the console, in the log, by kmemleak."""
         console = (self.directory / "console.log").read_text(errors="replace")
-        return vm_debug.reports("\n".join([console, self.text("dmesg"), self.text("kmemleak")]))
+        return debug_vm.reports("\n".join([console, self.text("dmesg"), self.text("kmemleak")]))
 
 
 def follow(machine: uml.Machine, name: str) -> Run:
@@ -149,21 +150,21 @@ def follow(machine: uml.Machine, name: str) -> Run:
     return Run(machine.status(), machine.job.parent, wall_s)
 
 
-def stress(kernel: qemu.VmKernel, name: str, seconds: int, flows: int, clock: qemu.Clock) -> Run:
+def stress(kernel: qemu_files.VmKernel, name: str, seconds: int, flows: int, clock: qemu.Clock) -> Run:
     """The stress for some time of the guest."""
     files = {f"/t/stress/{p.name}": p for p in STRESS.glob("*.py")}
     files["/t/stress/cc_switch.bpf.o"] = BIN / f"{BPF}.o"
     files["/t/stress/module_params.sh"] = TOP / "tests" / "selftests" / "module_params.sh"
     script = STRESS_SCRIPT.format(seconds=seconds, flows=flows)
-    directory = uml.scratch("stress-")
+    directory = paths.scratch("stress-")
     machine = qemu.boot(kernel, script, directory, files=files, memory_mb=MEMORY_MB, clock=clock, shift=SHIFT)
     return follow(machine, name)
 
 
-def bad(kernel: qemu.VmKernel, module: Path, faults: list[str]) -> Run:
+def bad(kernel: qemu_files.VmKernel, module: Path, faults: list[str]) -> Run:
     """The bad module, with one fault after the other."""
     script = BAD_SCRIPT.format(faults=" ".join(faults))
-    machine = qemu.boot(kernel, script, uml.scratch("bad-"), files={"/bad_module.ko": module}, memory_mb=MEMORY_MB)
+    machine = qemu.boot(kernel, script, paths.scratch("bad-"), files={"/bad_module.ko": module}, memory_mb=MEMORY_MB)
     return follow(machine, f"bad module ({', '.join(faults)})")
 
 
@@ -178,7 +179,7 @@ def build_bpf() -> None:
 def runs() -> Iterator[dict[str, "Future[Run]"]]:
     """All machines, the longest first."""
     console = Console(stderr=True, highlight=False)
-    kernel, module = vm_debug.debug_vm_kernel(console), vm_debug.other_module(console, BAD)
+    kernel, module = debug_vm.debug_vm_kernel(console), debug_vm.other_module(console, BAD)
     BIN.mkdir(parents=True, exist_ok=True)
     build_bpf()
     with ThreadPoolExecutor(len(uml.cpus())) as pool:
@@ -203,8 +204,8 @@ def test_checkers_speak(runs: dict[str, "Future[Run]"]) -> None:
     parts = by_fault(run.text("dmesg"))
     for fault in FAULTS:
         part = run.text("kmemleak") if fault == "leak" else parts[fault]
-        assert fault in vm_debug.reports(part), f"{fault} has not been seen; {run.directory}"
-    assert not vm_debug.reports(parts["leak"])
+        assert fault in debug_vm.reports(part), f"{fault} has not been seen; {run.directory}"
+    assert not debug_vm.reports(parts["leak"])
 
 
 def test_lockdep_speaks(runs: dict[str, "Future[Run]"]) -> None:

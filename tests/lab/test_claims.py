@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from hetlab import claims, jobs
+from hetlab.claims import evaluate
+from hetlab.claims.evidence import Evidence, Need, plan
 from hetlab.errors import LabError
+from hetlab.model import jobs
 from hetlab.packet import host
 
 
@@ -17,56 +19,56 @@ def run_of(job: dict[str, Any]) -> dict[str, Any]:
     return {"scenario": job["scenario"]["name"], "cc": job["cc"], "cc_params": job["cc_params"], "seed": job["seed"]}
 
 
-def needs_of(chosen: list[claims.Claim]) -> set[claims.Need]:
+def needs_of(chosen: list[evaluate.Claim]) -> set[Need]:
     return {need for c in chosen for need in c.needs}
 
 
 def test_selection_by_beginning() -> None:
-    every = [c.id for c in claims.select([])]
+    every = [c.id for c in evaluate.select([])]
     assert len(every) == len(set(every)) >= 19
-    assert [c.id for c in claims.select(["scw-"])] == [i for i in every if i.startswith("scw-")]
+    assert [c.id for c in evaluate.select(["scw-"])] == [i for i in every if i.startswith("scw-")]
     with pytest.raises(LabError, match="sc-t2-delay"):
-        claims.select(["nonsense"])
+        evaluate.select(["nonsense"])
 
 
 def test_each_run_is_planned_once(tmp_path: Path) -> None:
-    needs = needs_of(claims.select([]))
-    evidence = claims.Evidence(tmp_path)
-    planned = claims.plan([*needs, *needs], evidence)
+    needs = needs_of(evaluate.select([]))
+    evidence = Evidence(tmp_path)
+    planned = plan([*needs, *needs], evidence)
     assert len(planned) == len(needs) == len(evidence.wanted)
     assert set(evidence.wanted.values()) == needs
 
 
 def test_santacruz_runs_from_both_sources_each_on_its_kernel(tmp_path: Path) -> None:
-    (chosen,) = claims.select(["sc-t2-delay"])
-    groups = jobs.by_kernel(claims.plan(chosen.needs, claims.Evidence(tmp_path)))
+    (chosen,) = evaluate.select(["sc-t2-delay"])
+    groups = jobs.by_kernel(plan(chosen.needs, Evidence(tmp_path)))
     assert [j["cc"] for j in groups[False]] == ["santacruz"] * 3 + ["reno"]
     assert [(j["cc"], j["scenario"]["name"]) for j in groups[True]] == [("santacruz", "sc-basic-option")] * 3
     assert not jobs.by_kernel(groups[True], False).get(True)
 
 
 def test_the_option_is_part_of_a_scenarios_name() -> None:
-    point = claims.Need("sc-wireless-ber[link.wireless.forward.loss.ber=1e-05]", "santacruz:n_op=3", 7)
+    point = Need("sc-wireless-ber[link.wireless.forward.loss.ber=1e-05]", "santacruz:n_op=3", 7)
     assert point.with_option().scenario == "sc-wireless-ber-option[link.wireless.forward.loss.ber=1e-05]"
     assert point.with_option().seed == 7
-    reno = claims.Need("sc-basic", "reno")
+    reno = Need("sc-basic", "reno")
     assert reno.with_option() == reno
 
 
 def test_what_has_no_result_does_not_hold(tmp_path: Path) -> None:
-    judged = claims.judge(claims.select(["sc-t2", "sc-lost-rexmit"]), claims.Evidence(tmp_path))
+    judged = evaluate.judge(evaluate.select(["sc-t2", "sc-lost-rexmit"]), Evidence(tmp_path))
     assert [j.word for j in judged] == ["FAILS"] * 4
     assert all("no result of sc-" in v.ours for j in judged for v in j.verdicts.values())
 
 
-def throughput(out: Path, mbit: float, option_mbit: float) -> claims.Judgement:
+def throughput(out: Path, mbit: float, option_mbit: float) -> evaluate.Judgement:
     """Of sc-t2-throughput with these goodputs."""
-    (chosen,) = claims.select(["sc-t2-throughput"])
-    evidence = claims.Evidence(out)
-    for job in claims.plan(chosen.needs, evidence):
+    (chosen,) = evaluate.select(["sc-t2-throughput"])
+    evidence = Evidence(out)
+    for job in plan(chosen.needs, evidence):
         got = option_mbit if "option" in job["scenario"]["name"] else mbit
         evidence.add(run_of(job) | {"flows": [{"goodput_mbit": got}]})
-    return claims.judge([chosen], evidence)[0]
+    return evaluate.judge([chosen], evidence)[0]
 
 
 @pytest.mark.parametrize(
@@ -77,33 +79,33 @@ def test_both_sources_must_hold(tmp_path: Path, mbit: float, option_mbit: float,
     assert throughput(tmp_path, mbit, option_mbit).word == word
 
 
-def packet_evidence(out: Path, name: str, **bad: bool) -> claims.Judgement:
+def packet_evidence(out: Path, name: str, **bad: bool) -> evaluate.Judgement:
     """Of a claim whose scripts hold but on the kernels named."""
-    (chosen,) = claims.select([name])
-    evidence = claims.Evidence(out)
+    (chosen,) = evaluate.select([name])
+    evidence = Evidence(out)
     for patched, kernel in ((True, "patched"), (False, "unpatched")):
         for path in chosen.scripts:
             evidence.points |= {(patched, path.name, v): not bad.get(kernel) for v in host.versions_of(path)}
-    return claims.judge([chosen], evidence)[0]
+    return evaluate.judge([chosen], evidence)[0]
 
 
 def test_packet_claims_need_the_patched_kernel_only(tmp_path: Path) -> None:
     judged = packet_evidence(tmp_path, "sc-early-rexmit", unpatched=True)
     assert judged.word == "holds"
-    assert judged.verdicts["unpatched"] == claims.Verdict(False, "not so: sc-early-rexmit", counts=False)
+    assert judged.verdicts["unpatched"] == evaluate.Verdict(False, "not so: sc-early-rexmit", counts=False)
     assert packet_evidence(tmp_path, "sc-early-rexmit", patched=True).word == "FAILS"
 
 
 def test_one_ip_version_that_fails_is_enough(tmp_path: Path) -> None:
-    (chosen,) = claims.select(["sc-multi-loss"])
-    evidence = claims.Evidence(tmp_path, points={(True, p.name, v): v == 4 for p in chosen.scripts for v in (4, 6)})
-    assert "sc-multi-loss-one-ack" in claims.judge([chosen], evidence)[0].verdicts["option"].ours
+    (chosen,) = evaluate.select(["sc-multi-loss"])
+    evidence = Evidence(tmp_path, points={(True, p.name, v): v == 4 for p in chosen.scripts for v in (4, 6)})
+    assert "sc-multi-loss-one-ack" in evaluate.judge([chosen], evidence)[0].verdicts["option"].ours
 
 
 def test_a_cause_excepts_until_the_claim_holds() -> None:
     def judged(*holds: bool, cause: str = "measured") -> str:
-        c = claims.Claim("x", "", (), {}, cause)
-        return claims.Judgement(c, {str(i): claims.Verdict(h, "") for i, h in enumerate(holds)}).word
+        c = evaluate.Claim("x", "", (), {}, cause)
+        return evaluate.Judgement(c, {str(i): evaluate.Verdict(h, "") for i, h in enumerate(holds)}).word
 
     assert judged(False, True) == "excepted"
     assert judged(True, True) == "stale cause"
@@ -125,4 +127,4 @@ def test_markdown_has_a_row_per_source(tmp_path: Path) -> None:
 
 def test_a_claim_that_no_script_names_is_an_error() -> None:
     with pytest.raises(LabError, match="no packet script"):
-        claims.packet_claim("sc-nothing", paper="", ours="")
+        evaluate.packet_claim("sc-nothing", paper="", ours="")

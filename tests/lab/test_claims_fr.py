@@ -12,15 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hetlab import claims, claims_fr, jobs, results
-from hetlab.claims_fr import BY_PAPER, FR, GFR, RENO, SACK
+from hetlab.claims import evaluate, fr
+from hetlab.claims.evidence import Evidence, Need, plan
+from hetlab.claims.fr import BY_PAPER, FR, GFR, RENO, SACK
+from hetlab.model import jobs
+from hetlab.results import store
 
 Goodput = Callable[[str, str], float]
 
 
 def kind(job: dict[str, Any]) -> str:
     """Congestion control, parameters included, as the claims name it."""
-    return RENO if "-nosack" in job["scenario"]["name"] else results.label(job["cc"], job["cc_params"])
+    return RENO if "-nosack" in job["scenario"]["name"] else store.label(job["cc"], job["cc_params"])
 
 
 def identity(job: dict[str, Any]) -> dict[str, Any]:
@@ -28,11 +31,11 @@ def identity(job: dict[str, Any]) -> dict[str, Any]:
     return {"scenario": job["scenario"]["name"], "cc": job["cc"], "cc_params": job["cc_params"], "seed": job["seed"]}
 
 
-def verdict(name: str, out: Path, goodput: Goodput, other: Goodput = lambda _cc, _name: 1.0) -> claims.Judgement:
+def verdict(name: str, out: Path, goodput: Goodput, other: Goodput = lambda _cc, _name: 1.0) -> evaluate.Judgement:
     """Of a claim where connections have this goodput, by congestion control and name of the scenario's point."""
-    (chosen,) = claims.select([name])
-    evidence = claims.Evidence(out)
-    for job in claims.plan(chosen.needs, evidence):
+    (chosen,) = evaluate.select([name])
+    evidence = Evidence(out)
+    for job in plan(chosen.needs, evidence):
         at = kind(job), job["scenario"]["name"]
         found = {"main": goodput(*at), "other": other(*at)}
         pairs = [(f"{n}{i}", mbit) for n, mbit in found.items() for i in (0, 1)]
@@ -41,15 +44,15 @@ def verdict(name: str, out: Path, goodput: Goodput, other: Goodput = lambda _cc,
             for n, mbit in [*pairs, ("udp", 99.0)]
         ]
         evidence.add(identity(job) | {"flows": flows, "scenario_resolved": job["scenario"]})
-    return claims.judge([chosen], evidence)[0]
+    return evaluate.judge([chosen], evidence)[0]
 
 
 def test_the_papers_reno_runs_without_sack() -> None:
-    need = claims_fr.need("fr-onoff", RENO, flow__main__count=5)
-    assert need == claims.Need("fr-onoff-nosack[flow.main.count=5]", "reno")
-    (job,) = claims.plan([need], claims.Evidence(Path()))
+    need = fr.need("fr-onoff", RENO, flow__main__count=5)
+    assert need == Need("fr-onoff-nosack[flow.main.count=5]", "reno")
+    (job,) = plan([need], Evidence(Path()))
     assert job["scenario"]["sysctl"]["net.ipv4.tcp_sack"] == 0
-    with_sack = jobs.parse_cc(claims_fr.need("fr-onoff", SACK, flow__main__count=5).cc)
+    with_sack = jobs.parse_cc(fr.need("fr-onoff", SACK, flow__main__count=5).cc)
     assert with_sack == jobs.Variant("reno")
 
 
@@ -112,20 +115,20 @@ def test_almost_all_points_of_random_losses(tmp_path: Path, bad: int, holds: boo
     assert "full for all at 1 more" in said
 
 
-def sustained(out: Path, first: float, others: float) -> claims.Judgement:
+def sustained(out: Path, first: float, others: float) -> evaluate.Judgement:
     """fr-f8, where ours have these rates from 100 s on and nothing before; Reno 1 Mbit/s all the time."""
-    (chosen,) = claims.select(["fr-f8"])
-    evidence = claims.Evidence(out)
+    (chosen,) = evaluate.select(["fr-f8"])
+    evidence = Evidence(out)
     t = np.linspace(0, 200, 201)
-    for job in claims.plan(chosen.needs, evidence):
-        directory = results.run_dir(out, job)
+    for job in plan(chosen.needs, evidence):
+        directory = store.run_dir(out, job)
         directory.mkdir(parents=True)
         ours = job["cc"] != "reno"
         octets = [np.maximum(t - 100, 0) * r * 125_000 if ours else t * 125_000 for r in (first, *[others] * 9)]
         columns = {"t": np.tile(t, 10), "id": np.repeat(np.arange(10), len(t))}
         pq.write_table(pa.table(columns | {"bytes_received": np.concatenate(octets)}), directory / "received.parquet")
         evidence.add(identity(job) | {"scenario_resolved": {"duration_s": 200}})
-    return claims.judge([chosen], evidence)[0]
+    return evaluate.judge([chosen], evidence)[0]
 
 
 @pytest.mark.parametrize(("first", "others", "holds"), [(3.1, 3.1, True), (2.9, 4, False), (10, 2, False)])
@@ -143,26 +146,26 @@ def test_samples_within_5_percent_by_period() -> None:
     errors[(t >= 6) & (t < 6.4)] = -0.06
     errors[(t >= 8) & (t < 10)] = 9
     errors[t >= 12] = 0.051
-    found = claims_fr.within(t + 1e-9, errors, [4.0, 8.0, 12.0], 16.0)
+    found = fr.within(t + 1e-9, errors, [4.0, 8.0, 12.0], 16.0)
     assert found == pytest.approx([1, 0.8, 1, 0], abs=0.011)
-    assert list(claims_fr.within(t[t < 8], errors[t < 8], [4.0, 8.0], 12.0))[-1] == 0, "no samples, no proof"
+    assert list(fr.within(t[t < 8], errors[t < 8], [4.0, 8.0], 12.0))[-1] == 0, "no samples, no proof"
 
 
-def estimate(out: Path, wrong: str, factor: float) -> claims.Judgement:
+def estimate(out: Path, wrong: str, factor: float) -> evaluate.Judgement:
     """fr-bwe, where the estimate is right but in runs with this in their name."""
-    (chosen,) = claims.select(["fr-bwe"])
-    evidence = claims.Evidence(out)
-    for job in claims.plan(chosen.needs, evidence):
+    (chosen,) = evaluate.select(["fr-bwe"])
+    evidence = Evidence(out)
+    for job in plan(chosen.needs, evidence):
         resolved = job["scenario"]
         t = np.arange(0, resolved["duration_s"], 0.1) + 1e-3
         halves = t // resolved["events"][0]["at_s"] % 2
         rate = resolved["links"]["bottleneck"]["forward"]["rate_mbit"] * np.where(halves, 0.5, 1)
         octets = rate * 125_000 * 1448 / 1500 * (factor if wrong in resolved["name"] else 1)
-        directory = results.run_dir(out, job)
+        directory = store.run_dir(out, job)
         directory.mkdir(parents=True)
         pq.write_table(pa.table({"t": t, "id": [0] * len(t), "cc_rttcnt": octets}), directory / "flows.parquet")
         evidence.add(identity(job) | {"scenario_resolved": resolved, "queue": {"link": "bottleneck.forward"}})
-    return claims.judge([chosen], evidence)[0]
+    return evaluate.judge([chosen], evidence)[0]
 
 
 @pytest.mark.parametrize(

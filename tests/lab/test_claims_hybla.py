@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hetlab import claims, results
-from hetlab.claims_hybla import (
+from hetlab.claims import evaluate
+from hetlab.claims.evidence import Evidence, plan
+from hetlab.claims.hybla import (
     BOTH,
     CONGESTION,
     FAIR_MBIT,
@@ -35,13 +36,14 @@ from hetlab.claims_hybla import (
     sent_pkts,
     window_pkts,
 )
+from hetlab.results import store
 
 Goodput = Callable[[str, int, int], float]  # of congestion control, round trip in ms, lost percent
 
 
 def kind(job: dict[str, Any]) -> str:
     """Congestion control, parameters included, as the claims name it."""
-    return results.label(job["cc"], job["cc_params"]) + WITHOUT * ("-nosack" in job["scenario"]["name"])
+    return store.label(job["cc"], job["cc_params"]) + WITHOUT * ("-nosack" in job["scenario"]["name"])
 
 
 def identity(job: dict[str, Any]) -> dict[str, Any]:
@@ -56,16 +58,16 @@ def place(job: dict[str, Any]) -> tuple[int, int]:
     return rtt_ms(way["delay_ms"]), -1 if alone else round(way["loss"]["percent"])
 
 
-def judged(name: str, out: Path, result: Callable[[dict[str, Any]], dict[str, Any]]) -> claims.Judgement:
+def judged(name: str, out: Path, result: Callable[[dict[str, Any]], dict[str, Any]]) -> evaluate.Judgement:
     """A claim where the runs have these results."""
-    (chosen,) = [c for c in claims.select([name]) if c.id == name]
-    evidence = claims.Evidence(out)
-    for job in claims.plan(chosen.needs, evidence):
+    (chosen,) = [c for c in evaluate.select([name]) if c.id == name]
+    evidence = Evidence(out)
+    for job in plan(chosen.needs, evidence):
         evidence.add(identity(job) | result(job))
-    return claims.judge([chosen], evidence)[0]
+    return evaluate.judge([chosen], evidence)[0]
 
 
-def by_goodput(name: str, out: Path, main: Goodput, wired: float = FAIR_MBIT) -> claims.Judgement:
+def by_goodput(name: str, out: Path, main: Goodput, wired: float = FAIR_MBIT) -> evaluate.Judgement:
     """A claim where the foreground and the wired flows have these goodputs."""
 
     def result(job: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +152,7 @@ def ideal(name: str, out: Path, late_rtts: float, at_once: int = 1) -> bool:
     """Whether a claim holds where window and data follow the equations so late, so many segments at once."""
 
     def result(job: dict[str, Any]) -> dict[str, Any]:
-        directory = results.run_dir(out, job)
+        directory = store.run_dir(out, job)
         directory.mkdir(parents=True)
         rtt_s = 2 * job["scenario"]["links"]["bottleneck"]["forward"]["delay_ms"] / 1e3
         t = np.arange(0, 11, 0.005)
@@ -193,7 +195,7 @@ def test_spacing_leaves_no_burst(tmp_path: Path, name: str, at_once: int, holds:
 @pytest.mark.parametrize(("change", "holds"), [(0, True), (1, False)])
 def test_floor_is_renos_window_to_the_segment(tmp_path: Path, change: int, holds: bool) -> None:
     def result(job: dict[str, Any]) -> dict[str, Any]:
-        directory = results.run_dir(tmp_path, job)
+        directory = store.run_dir(tmp_path, job)
         directory.mkdir(parents=True)
         cwnd = np.arange(1, 101) + (np.arange(100) == 50) * change * (kind(job) == FLOOR_OURS)
         columns = {"t": np.arange(100) / 100, "id": np.zeros(100, int), "cwnd": cwnd}
@@ -225,7 +227,7 @@ def test_round_trips_of_those_that_are_compared() -> None:
 
 
 def test_congestion_without_losses_is_run_once() -> None:
-    needs = {n for name in ("hy-f6", "hy-f8") for n in claims.select([name])[0].needs}
+    needs = {n for name in ("hy-f6", "hy-f8") for n in evaluate.select([name])[0].needs}
     assert not [n for n in needs if "percent=0" in n.scenario]
     assert all(BOTH[cc, 0] is CONGESTION[cc] for cc in (PAPER, OURS, SACK))
 
@@ -290,7 +292,7 @@ def test_joint_loss_above_the_product_of_both(tmp_path: Path) -> None:
 
 
 def test_seven_runs_tell_of_fairness() -> None:
-    needs = claims.select(["hy-f9"])[0].needs
+    needs = evaluate.select(["hy-f9"])[0].needs
     assert {(n.scenario, n.cc) for n in needs} == {
         *(("hybla-fair", cc) for cc in (PAPER, SPACED, OURS, INTREE, SACK)),
         *(("hybla-fair-nosack", cc.removesuffix(WITHOUT)) for cc in (NEWRENO, PAPER_NOSACK)),

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hetlab import claims, claims_real
+from hetlab.claims import evaluate, real
+from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, Need, plan
 
 
 def test_cuts_of_the_window_after_signals() -> None:
@@ -15,34 +16,34 @@ def test_cuts_of_the_window_after_signals() -> None:
     t = np.arange(0, 4, 0.02)
     signals = np.searchsorted([0.999, 1.099, 2.999], t).astype(np.float64)
     cwnd = np.where((t >= 1.04) & (t < 2), 60.0, 100.0)
-    assert claims_real.cuts(t, cwnd, signals) == pytest.approx([0.4, 0])
+    assert real.cuts(t, cwnd, signals) == pytest.approx([0.4, 0])
 
 
 def test_means_of_five_minutes() -> None:
     """After the first minute; less than half of a window at the end is left out."""
     t = np.arange(0, 3600, 0.5)
     values = np.where(t < 60, 99.0, (t - 60) // 300)
-    assert claims_real.window_means(t, values) == pytest.approx(range(12))
-    assert len(claims_real.window_means(t[t < 3500], values[t < 3500])) == 11
+    assert real.window_means(t, values) == pytest.approx(range(12))
+    assert len(real.window_means(t[t < 3500], values[t < 3500])) == 11
 
 
-Columns = dict[str, dict[str, claims.Floats]]
+Columns = dict[str, dict[str, Floats]]
 
 
 @dataclass
-class Tables(claims.Evidence):
+class Tables(Evidence):
     """Results with these series, by table and column."""
 
     series_of: Columns = field(default_factory=dict)
 
-    def series(self, need: claims.Need, table: str, column: str, since_s: float = 0) -> claims.Floats:
+    def series(self, need: Need, table: str, column: str, since_s: float = 0) -> Floats:
         columns = self.series_of[table]
         return columns[column][columns["t"] >= since_s]
 
 
 def judged(name: str, tmp_path: Path, duration_s: float, tables: Columns, drops: int = 0) -> bool:
     """Whether a claim holds when all its runs have these series."""
-    (chosen,) = claims.select([name])
+    (chosen,) = evaluate.select([name])
     evidence = Tables(tmp_path, series_of=tables)
     result = {
         "scenario_resolved": {"duration_s": duration_s},
@@ -50,12 +51,12 @@ def judged(name: str, tmp_path: Path, duration_s: float, tables: Columns, drops:
         "flows": [{"goodput_mbit": 9}],
     }
     evidence.runs = dict.fromkeys(chosen.needs, result)
-    return claims.judge([chosen], evidence)[0].word == "holds"
+    return evaluate.judge([chosen], evidence)[0].word == "holds"
 
 
-def received(mbit: claims.Floats) -> dict[str, claims.Floats]:
+def received(mbit: Floats) -> dict[str, Floats]:
     """What a flow with this share of the link's rate in each second has received."""
-    octets = np.cumsum(mbit) * 1e6 / 8 * claims.PAYLOAD / claims.PACKET
+    octets = np.cumsum(mbit) * 1e6 / 8 * PAYLOAD / PACKET
     return {"t": np.arange(len(mbit) + 1.0), "bytes_received": np.append(0.0, octets)}
 
 
@@ -93,14 +94,14 @@ def test_thresholds_of_drift(tmp_path: Path, queue: float, error: float, holds: 
     assert judged("rn-drift", tmp_path, 3600, tables) is holds
 
 
-def real(name: str, tmp_path: Path, **values: object) -> bool:
+def verdict(name: str, tmp_path: Path, **values: object) -> bool:
     """Whether a claim holds when all its runs have these results."""
-    (chosen,) = claims.select([name])
-    evidence = claims.Evidence(tmp_path)
-    for job in claims.plan(chosen.needs, evidence):
+    (chosen,) = evaluate.select([name])
+    evidence = Evidence(tmp_path)
+    for job in plan(chosen.needs, evidence):
         name_of = {"scenario": job["scenario"]["name"], "cc": job["cc"], "cc_params": job["cc_params"]}
         evidence.add(name_of | {"seed": job["seed"]} | values)
-    return claims.judge([chosen], evidence)[0].word == "holds"
+    return evaluate.judge([chosen], evidence)[0].word == "holds"
 
 
 @pytest.mark.parametrize(
@@ -113,16 +114,16 @@ def real(name: str, tmp_path: Path, **values: object) -> bool:
 )
 def test_thresholds_of_shares(tmp_path: Path, name: str, good: dict[str, float], bad: dict[str, float]) -> None:
     for values, holds in ((good, True), (bad, False)):
-        assert real(name, tmp_path, flows=[values, values], owd_ms={"mean": 20}) is holds
+        assert verdict(name, tmp_path, flows=[values, values], owd_ms={"mean": 20}) is holds
 
 
 @pytest.mark.parametrize(("jain", "queue", "holds"), [(0.95, 60, True), (0.949, 60, False), (0.99, 91, False)])
 def test_threshold_of_fairness(tmp_path: Path, jain: float, queue: float, holds: bool) -> None:
     flows = [{"steady_goodput_mbit": 2.4}] * 20
-    assert real("rn-share-20", tmp_path, flows=flows, jain_steady=jain, queue={"steady_mean_pkts": queue}) is holds
+    assert verdict("rn-share-20", tmp_path, flows=flows, jain_steady=jain, queue={"steady_mean_pkts": queue}) is holds
 
 
 @pytest.mark.parametrize(("goodput", "queue", "holds"), [(16.5, 3.0, True), (15.8, 3.0, False), (16.5, 4.6, False)])
 def test_thresholds_of_loss(tmp_path: Path, goodput: float, queue: float, holds: bool) -> None:
     values = {"flows": [{"goodput_mbit": goodput}], "queue": {"steady_mean_pkts": queue}}
-    assert real("rn-loss", tmp_path, **values) is holds
+    assert verdict("rn-loss", tmp_path, **values) is holds

@@ -10,33 +10,36 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hetlab import claims, results, scenario
-from hetlab.claims_satellite import ASYM_RIVALS, KERNEL, OURS, RTT_FAIR_MBIT, path_ms
+from hetlab.claims import evaluate
+from hetlab.claims.evidence import Evidence, plan
+from hetlab.claims.satellite import ASYM_RIVALS, KERNEL, OURS, RTT_FAIR_MBIT, path_ms
+from hetlab.model import scenario
+from hetlab.results import store
 
 Job = dict[str, Any]
 Result = dict[str, Any]
 SWEPT_QUEUE = "link.satellite.forward.queue_bdp"
 
 
-def verdict(name: str, out: Path, result: Callable[[Job], Result]) -> claims.Judgement:
+def verdict(name: str, out: Path, result: Callable[[Job], Result]) -> evaluate.Judgement:
     """Of a claim where the runs have these results."""
-    (chosen,) = [c for c in claims.select([name]) if c.id == name]
-    evidence = claims.Evidence(out)
-    for job in claims.plan(chosen.needs, evidence):
+    (chosen,) = [c for c in evaluate.select([name]) if c.id == name]
+    evidence = Evidence(out)
+    for job in plan(chosen.needs, evidence):
         resolved = job["scenario"]
         known = {"scenario": resolved["name"], "cc": job["cc"], "cc_params": job["cc_params"], "seed": job["seed"]}
         evidence.add(known | {"scenario_resolved": resolved} | result(job))
-    return claims.judge([chosen], evidence)[0]
+    return evaluate.judge([chosen], evidence)[0]
 
 
-def said(judged: claims.Judgement) -> str:
+def said(judged: evaluate.Judgement) -> str:
     """What was measured."""
     return judged.verdicts["timestamps"].ours
 
 
 def write(out: Path, job: Job, name: str, columns: dict[str, Any]) -> None:
     """One of a run's tables."""
-    directory = results.run_dir(out, job)
+    directory = store.run_dir(out, job)
     directory.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns), directory / f"{name}.parquet")
 
@@ -55,7 +58,7 @@ def flow(name: str, mbit: float, **more: float) -> Result:
 
 
 def test_names_begin_as_those_of_the_paper() -> None:
-    chosen = [c.id for c in claims.select(["hy-"]) if c.id.startswith("hy-x-")]
+    chosen = [c.id for c in evaluate.select(["hy-"]) if c.id.startswith("hy-x-")]
     whole = [
         "hy-x-start",
         "hy-x-geo",

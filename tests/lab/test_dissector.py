@@ -3,7 +3,6 @@
 
 import re
 import struct
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from dissect import (
     ACK,
     INFO,

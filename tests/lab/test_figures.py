@@ -12,10 +12,13 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from hetlab import claims, claims_hybla, figures, figures_fr, figures_hybla, jobs, results
-from hetlab.claims import Need
+from hetlab.claims import hybla as hybla_claims
+from hetlab.claims.evidence import Evidence, Need, plan
 from hetlab.errors import LabError
-from hetlab.plots_papers import Curve, Stack, Stage, paper_figure, save_small, stacks_figure
+from hetlab.figures import fr, hybla, outputs
+from hetlab.model import jobs
+from hetlab.plots.papers import Curve, Stack, Stage, paper_figure, save_small, stacks_figure
+from hetlab.results import store
 
 MAX_BYTES = 60_000
 T = np.linspace(0, 10, 101)
@@ -50,13 +53,13 @@ def invented(job: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def evidence(tmp_path_factory: pytest.TempPathFactory) -> claims.Evidence:
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """All runs; series for those of seed 1."""
-    found = claims.Evidence(tmp_path_factory.mktemp("runs"))
-    for job in claims.plan(figures.needs(figures.select()), found):
+    found = Evidence(tmp_path_factory.mktemp("runs"))
+    for job in plan(outputs.needs(outputs.select()), found):
         found.add(invented(job))
         if job["seed"] == 1:
-            directory = results.run_dir(found.out, job)
+            directory = store.run_dir(found.out, job)
             table(directory, "flows", t=T, id=[0] * len(T), cwnd=WAVE)
             table(directory, "queue", t=T, queue=["bottleneck.forward"] * len(T), pkts=np.floor(WAVE - 16))
             table(directory, "received", t=T, id=[0] * len(T), bytes_received=T * 125_000)
@@ -66,8 +69,8 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> claims.Evidence:
     return found
 
 
-def test_every_figure_and_the_tables_are_written(evidence: claims.Evidence, tmp_path: Path) -> None:
-    stems = [path.stem for path in figures.write(tmp_path, evidence, figures.select())]
+def test_every_figure_and_the_tables_are_written(evidence: Evidence, tmp_path: Path) -> None:
+    stems = [path.stem for path in outputs.write(tmp_path, evidence, outputs.select())]
     papers = {"fig": (8, 9, 11, 13), "wireless-fig": (3, 4, 5, 6), "fr-fig": range(2, 9)}
     papers["hy-fig"] = (*range(1, 5), *range(6, 12))
     assert stems == [f"{stem}{n}" for stem, numbers in papers.items() for n in numbers] + ["tables", "fr-friendly"]
@@ -78,26 +81,26 @@ def test_every_figure_and_the_tables_are_written(evidence: claims.Evidence, tmp_
         assert path.stat().st_size < MAX_BYTES
 
 
-def test_some_figures_need_their_runs_alone(evidence: claims.Evidence, tmp_path: Path) -> None:
-    chosen = figures.select(["fr-fig8", "wireless-fig4"])
+def test_some_figures_need_their_runs_alone(evidence: Evidence, tmp_path: Path) -> None:
+    chosen = outputs.select(["fr-fig8", "wireless-fig4"])
     assert [output.name for output in chosen] == ["wireless-fig4", "fr-fig8"]
-    assert {need.scenario.partition("[")[0] for need in figures.needs(chosen)} == {
+    assert {need.scenario.partition("[")[0] for need in outputs.needs(chosen)} == {
         "sc-wireless-ber",
         "sc-wireless-ber-option",
         "fr-random",
         "fr-random-nosack",
     }
-    assert [path.name for path in figures.write(tmp_path, evidence, chosen)] == ["wireless-fig4.png", "fr-fig8.png"]
+    assert [path.name for path in outputs.write(tmp_path, evidence, chosen)] == ["wireless-fig4.png", "fr-fig8.png"]
     with pytest.raises(LabError, match="fig5: no such figure; there are fig8"):
-        figures.select(["fig5"])
+        outputs.select(["fig5"])
 
 
-def test_curves_of_a_sweep(evidence: claims.Evidence) -> None:
+def test_curves_of_a_sweep(evidence: Evidence) -> None:
     """Two connections of 1 Mbit/s use 0.518 of 4 Mbit/s."""
-    chosen = next(p for p in figures.PICTURES if p.name == "fr-fig3")
+    chosen = next(p for p in outputs.PICTURES if p.name == "fr-fig3")
     top, bottom = chosen.draw(evidence).axes
-    assert [text.get_text() for text in top.figure.legends[0].get_texts()] == list(figures_fr.ROLES.values())
-    assert len(top.lines) == len(bottom.lines) == len(figures_fr.ROLES)
+    assert [text.get_text() for text in top.figure.legends[0].get_texts()] == list(fr.ROLES.values())
+    assert len(top.lines) == len(bottom.lines) == len(fr.ROLES)
     rates, mbit = (np.asarray(values) for values in top.lines[0].get_data())
     assert np.array_equal(rates, [2, 10, 45, 100, 150]) and np.array_equal(mbit, np.ones(5))
     assert np.asarray(bottom.lines[0].get_ydata()) == pytest.approx(2 * 1500 / 1448 / 4)
@@ -108,21 +111,21 @@ def pairs(curve: Curve, at: int) -> tuple[float, float]:
     return float(curve.x[at]), float(curve.y[at])
 
 
-def test_measured_course_and_equation_begin_with_the_first_segment(evidence: claims.Evidence) -> None:
+def test_measured_course_and_equation_begin_with_the_first_segment(evidence: Evidence) -> None:
     """It leaves at 1 s; a tenth of a second apart, so 0.01 thousand a second. Equation 6 has 24 x 33 at 150 ms."""
-    run = claims_hybla.IDEAL[claims_hybla.IDEAL_SPACED, 300]
-    assert figures_hybla.course(evidence, run)[:3] == pytest.approx(np.interp(1 + np.arange(3) * 0.02, T, WAVE))
-    assert figures_hybla.amount(evidence, run)[[0, 51, 101]] == pytest.approx([0.001, 0.011, 0.021])
-    drawn = figures_hybla.equation(claims_hybla.window_pkts, "equation 6", 0.6)
+    run = hybla_claims.IDEAL[hybla_claims.IDEAL_SPACED, 300]
+    assert hybla.course(evidence, run)[:3] == pytest.approx(np.interp(1 + np.arange(3) * 0.02, T, WAVE))
+    assert hybla.amount(evidence, run)[[0, 51, 101]] == pytest.approx([0.001, 0.011, 0.021])
+    drawn = hybla.equation(hybla_claims.window_pkts, "equation 6", 0.6)
     assert pairs(drawn, 8) == pytest.approx((0.16, 24 * (32 + 35 / 25)))
 
 
-def test_goodput_by_round_trip(evidence: claims.Evidence) -> None:
-    chosen = next(p for p in figures.PICTURES if p.name == "hy-fig6")
+def test_goodput_by_round_trip(evidence: Evidence) -> None:
+    chosen = next(p for p in outputs.PICTURES if p.name == "hy-fig6")
     (axes,) = chosen.draw(evidence).axes
-    curves = axes.lines[: len(figures_hybla.ROLES)]
+    curves = axes.lines[: len(hybla.ROLES)]
     assert [list(np.asarray(line.get_xdata())) for line in curves] == [
-        list(claims_hybla.CONGESTION[cc]) for cc in figures_hybla.ROLES
+        list(hybla_claims.CONGESTION[cc]) for cc in hybla.ROLES
     ]
     assert list(axes.get_xticks()) == [25, 50, 100, 200, 300, 400, 500, 600]
     assert all(np.asarray(line.get_ydata()) == pytest.approx(1) for line in curves)
@@ -141,32 +144,32 @@ def test_stack_of_goodputs_and_residual_capacity() -> None:
 
 
 def test_flows_of_a_stack_in_shares_of_the_bottleneck(tmp_path: Path) -> None:
-    evidence = claims.Evidence(tmp_path)
-    run = claims_hybla.FAIR[claims_hybla.SACK]
-    claims.plan([run], evidence)
+    evidence = Evidence(tmp_path)
+    run = hybla_claims.FAIR[hybla_claims.SACK]
+    plan([run], evidence)
     flows = [{"name": f"{n}{i}", "goodput_mbit": 10 * 1024 / 1076 / 10} for n in ("main", "wired") for i in range(3)]
     evidence.add({"scenario": "hybla-fair", "cc": "reno", "cc_params": {}, "seed": 1, "flows": flows})
-    stack = figures_hybla.stack(evidence, claims_hybla.SACK)
+    stack = hybla.stack(evidence, hybla_claims.SACK)
     assert [value for value, _cc, _shade in stack.parts] == pytest.approx([0.1] * 6)
     assert [cc for _value, cc, _shade in stack.parts] == ["reno"] * 3 + ["cubic"] * 3
 
 
-def test_rate_over_time(evidence: claims.Evidence) -> None:
-    curve = figures_fr.rate_over_time(evidence, "westwood_fr")
+def test_rate_over_time(evidence: Evidence) -> None:
+    curve = fr.rate_over_time(evidence, "westwood_fr")
     assert curve.x == pytest.approx([0, 4, 8])
     assert curve.y == pytest.approx([1, 1, 1])
 
 
-def test_table_of_friendliness(evidence: claims.Evidence) -> None:
+def test_table_of_friendliness(evidence: Evidence) -> None:
     """Ours 1, the other kind 2 Mbit/s, with each and beside its own."""
-    lines = figures_fr.friendly_table(evidence, "cubic", "fq_codel").splitlines()
+    lines = fr.friendly_table(evidence, "cubic", "fq_codel").splitlines()
     assert [line.count("|") for line in lines[2:]] == [7] * 11
     assert [cell.strip() for cell in lines[-1].split("|")[1:-1]] == ["200", "10", *["0.50 / 1.00"] * 4]
 
 
-def test_a_table_has_the_papers_values_beside_ours(evidence: claims.Evidence) -> None:
+def test_a_table_has_the_papers_values_beside_ours(evidence: Evidence) -> None:
     """1 Mbit/s of goodput is 1.055 with headers of 52 bytes, 1.064 with those of 60."""
-    lines = figures.paper_table(evidence, figures.TABLES[0]).splitlines()
+    lines = outputs.paper_table(evidence, outputs.TABLES[0]).splitlines()
     assert [line.count("|") for line in lines[2:]] == [14] * (len(lines) - 2)
     cells = [cell.strip() for cell in lines[5].split("|")[1:-1]]
     assert cells[:7] == ["Santa Cruz n=1.5", "1.42", "1.055", "1.064", "0.94", "0.70", "0.71"]
@@ -175,19 +178,19 @@ def test_a_table_has_the_papers_values_beside_ours(evidence: claims.Evidence) ->
     assert reno[:4] == ["Reno", "1.45", "1.055", ""]
 
 
-def test_choice_of_n_op(evidence: claims.Evidence) -> None:
-    lines = figures.choice_table(evidence).splitlines()
+def test_choice_of_n_op(evidence: Evidence) -> None:
+    lines = outputs.choice_table(evidence).splitlines()
     assert [line.split("|")[1].strip() for line in lines[4:]] == ["1", "1.5", "2", "3", "5", "8"]
     assert lines[4].split("|")[2].strip() == "1.05 / 13.0 / 3"
 
 
 def test_santacruz_is_run_from_both_sources_and_the_others_once() -> None:
-    needs = figures.needs(figures.select())
+    needs = outputs.needs(outputs.select())
     assert len(needs) == len(set(needs))
     assert Need("sc-basic", "reno") in needs and Need("sc-basic-option", "reno") not in needs
     assert all(
         need.with_option() in needs
-        for p in figures.PICTURES
+        for p in outputs.PICTURES
         for need in p.needs
         if jobs.parse_cc(need.cc).cc == "santacruz" and "-option" not in need.scenario
     )

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from hetlab import hosts, hosts_netem, hosts_traffic, jobs, remote_agent, scenario
 from hetlab.errors import LabError
+from hetlab.hosts import connection, netem, options, remote_agent, traffic
+from hetlab.model import jobs, scenario
 
 
-def planned(name: str, *sets: str, **options: Any) -> dict[str, Any]:
+def planned(name: str, *sets: str, **told: Any) -> dict[str, Any]:
     loaded = scenario.load(name, list(sets))[0]
     job = jobs.one(loaded, scenario.resolve(loaded), jobs.Variant("reno"), 1, Path("/nowhere"))
-    return hosts.fit(job, hosts.Options("a", "b", **options))
+    return options.fit(job, options.Options("a", "b", **told))
 
 
 def test_without_netem_links_are_left_out() -> None:
@@ -57,7 +58,7 @@ def test_a_trace_is_not_for_hosts() -> None:
     (loaded,) = scenario.load("bulk")
     job = jobs.one(loaded, scenario.resolve(loaded), jobs.Variant("santacruz"), 1, Path("/nowhere"), trace=True)
     with pytest.raises(LabError, match="--trace"):
-        hosts.fit(job, hosts.Options("a", "b"))
+        options.fit(job, options.Options("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_a_trace_is_not_for_hosts() -> None:
 def test_options_that_do_not_go_together(args: tuple[Any, ...], why: str) -> None:
     rest = (None, None, None, None, "iperf3", "none", None)
     with pytest.raises(LabError, match=why):
-        hosts.options(*args, *rest[len(args) - 1 :])
+        options.options(*args, *rest[len(args) - 1 :])
 
 
 def test_links_of_a_path_are_one() -> None:
@@ -79,10 +80,10 @@ def test_links_of_a_path_are_one() -> None:
     loss = "{ model = 'random', percent = 10 }"
     sets = [f"link.access.forward.loss={loss}", f"link.bottleneck.forward.loss={loss}"]
     sc = planned("bulk", *sets, "link.exit.forward.delay_ms=7", netem="receiver")["scenario"]
-    there = hosts_netem.one_way(sc, hosts_netem.path(sc, "s", "d"))
+    there = netem.one_way(sc, netem.path(sc, "s", "d"))
     assert (there.rate_mbit, there.delay_ms, there.queue_pkts) == (10, 57, 95)
     assert math.isclose(there.loss.percent, 19)
-    assert hosts_netem.path(sc, "d", "s") == [("exit", False), ("bottleneck", False), ("access", False)]
+    assert netem.path(sc, "d", "s") == [("exit", False), ("bottleneck", False), ("access", False)]
 
 
 CLIENT = {
@@ -104,7 +105,7 @@ SERVER = {
 
 def test_json_of_iperf3_becomes_records_of_flowgen() -> None:
     flow = {"id": 3, "start_s": 5.0, "bytes": None}
-    start, first, second, end = hosts_traffic.sender_records(flow, CLIENT, SERVER)
+    start, first, second, end = traffic.sender_records(flow, CLIENT, SERVER)
     assert (start["cc"], start["t"]) == ("reno", 5)
     assert [(r["t"], r["cwnd"], r["srtt_us"], r["total_retrans"]) for r in (first, second)] == [
         (5.1, 10, 20000, 2),
@@ -112,9 +113,9 @@ def test_json_of_iperf3_becomes_records_of_flowgen() -> None:
     ]
     assert first["ssthresh"] is None and first["bytes_acked"] is None
     assert (end["t"], end["total_retrans"], end["min_rtt_us"], end["total_rto"]) == (5.2, 3, 19000, None)
-    got = hosts_traffic.receiver_records(flow, SERVER)
+    got = traffic.receiver_records(flow, SERVER)
     assert [(r["t"], r["bytes_received"]) for r in got] == [(5.1, 1000), (5.2, 3000), (5.25, 3500)]
-    *_, end = hosts_traffic.sender_records(flow | {"bytes": 3500}, CLIENT, SERVER)
+    *_, end = traffic.sender_records(flow | {"bytes": 3500}, CLIENT, SERVER)
     assert end["t"] == 5.25, "a flow of so many bytes is over when they have arrived"
 
 
@@ -132,8 +133,8 @@ def test_agent_starts_by_sudo_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     env = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}", "TMPDIR": str(tmp_path / "tmp")}
     env["SSH_CONNECTION"] = "192.0.2.1 1 192.0.2.2 22"
-    code = hosts.AGENT.read_bytes()
-    command = ["sh", "-c", hosts._start_agent(len(code))]
+    code = connection.AGENT.read_bytes()
+    command = ["sh", "-c", connection._start_agent(len(code))]
     done = subprocess.run(command, input=code, capture_output=True, env=env, timeout=30, check=False)
     assert json.loads(done.stdout) == {"number": 0, "ok": env["SSH_CONNECTION"]}, done.stderr
     assert (tmp_path / "sudo").read_text() == "-n"

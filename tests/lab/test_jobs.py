@@ -3,15 +3,16 @@
 
 import pytest
 
-from hetlab import jobs, results
 from hetlab.errors import LabError
+from hetlab.model import jobs
+from hetlab.results import store
 
 
 def test_cc_with_parameters() -> None:
     v = jobs.parse_cc("santacruz:n_op=1.5,delta=0.5")
     assert v.cc == "santacruz"
     assert v.params == {"n_op": "1.5", "delta": "0.5"}
-    assert results.label(v.cc, v.params) == "santacruz:delta=0.5,n_op=1.5"
+    assert store.label(v.cc, v.params) == "santacruz:delta=0.5,n_op=1.5"
 
 
 @pytest.mark.parametrize("bad", ["", "Reno", "a b", "x" * 16, "reno:", "reno:x", "reno:x=", "reno:=1", "reno:a=1 2"])

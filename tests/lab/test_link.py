@@ -3,8 +3,9 @@
 
 import pytest
 
+from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs
 from hetlab.errors import LabError
-from hetlab.link import Direction, Loss, Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs
+from hetlab.model.link import Direction, Loss
 
 
 def test_fifo_is_netem_with_one_more() -> None:

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from hetlab import metrics
+from hetlab.results import metrics
 
 PORT = 5001
 

@@ -12,9 +12,9 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from hetlab import plots
 from hetlab.errors import LabError
-from hetlab.plots import Flow
+from hetlab.plots import bars, flows, panels, script, style
+from hetlab.plots.flows import Flow
 
 PNG = b"\x89PNG\r\n\x1a\n"
 TEN = ["santacruz", "westwood_fr", "westwood_gfr", "hybla_ext", "reno", "cubic", "bbr", "vegas", "westwood", "hybla"]
@@ -33,7 +33,7 @@ def flow(name: str = "main", cc: str | None = None, ssthresh: float | None = 40,
     window = 20 + 30 * np.abs(np.sin(t / 3))
     limit = np.full(points, math.nan if ssthresh is None else float(ssthresh))
     limit[: points // 4] = math.nan
-    rate = plots.binned_rate(t, 1.2e6 * t, 0, 30, 1)
+    rate = flows.binned_rate(t, 1.2e6 * t, 0, 30, 1)
     return Flow(name, cc, t, window, limit, 80 + window, rate)
 
 
@@ -41,7 +41,7 @@ def runs(labels: list[str]) -> dict[str, list[Flow]]:
     return {label: [flow()] for label in labels}
 
 
-def sawtooth(points: int = 3000) -> plots.Series:
+def sawtooth(points: int = 3000) -> style.Series:
     t = np.linspace(0, 30, points)
     return t, np.floor(t * 7 % 17)
 
@@ -50,34 +50,34 @@ def values(labels: list[str], seeds: int = 3) -> dict[str, list[float]]:
     return {label: [1.0 + i + 0.2 * s for s in range(seeds)] for i, label in enumerate(labels)}
 
 
-def delays(labels: list[str]) -> dict[str, plots.Floats]:
+def delays(labels: list[str]) -> dict[str, style.Floats]:
     rng = np.random.default_rng(1)
     return {label: 50 + rng.gamma(2, 5 + i, 4000) for i, label in enumerate(labels)}
 
 
 Maker = Callable[[str, list[str]], Figure]
 FIGURES: dict[str, tuple[Maker, str, str]] = {
-    "cwnd": (lambda name, labels: plots.cwnd(name, runs(labels)), "time (s)", "congestion window (packets)"),
-    "srtt": (lambda name, labels: plots.srtt(name, runs(labels)), "time (s)", "smoothed RTT (ms)"),
-    "goodput": (lambda name, labels: plots.goodput(name, runs(labels), 10), "time (s)", "goodput (Mbit/s)"),
+    "cwnd": (lambda name, labels: flows.cwnd(name, runs(labels)), "time (s)", "congestion window (packets)"),
+    "srtt": (lambda name, labels: flows.srtt(name, runs(labels)), "time (s)", "smoothed RTT (ms)"),
+    "goodput": (lambda name, labels: flows.goodput(name, runs(labels), 10), "time (s)", "goodput (Mbit/s)"),
     "queue": (
-        lambda name, labels: plots.queue(name, {label: sawtooth() for label in labels}, 17),
+        lambda name, labels: flows.queue(name, {label: sawtooth() for label in labels}, 17),
         "time (s)",
         "queue (packets)",
     ),
     "delay_cdf": (
-        lambda name, labels: plots.delay_cdf(name, delays(labels)),
+        lambda name, labels: flows.delay_cdf(name, delays(labels)),
         "one-way delay (ms)",
         "share of packets (0 to 1)",
     ),
-    "goodput_bars": (lambda name, labels: plots.goodput_bars(name, values(labels), 10), "goodput (Mbit/s)", ""),
+    "goodput_bars": (lambda name, labels: bars.goodput_bars(name, values(labels), 10), "goodput (Mbit/s)", ""),
     "delay_bars": (
-        lambda name, labels: plots.delay_bars(name, values(labels), values(labels)),
+        lambda name, labels: bars.delay_bars(name, values(labels), values(labels)),
         "one-way delay (ms)",
         "",
     ),
     "retransmission_bars": (
-        lambda name, labels: plots.retransmission_bars(name, values(labels)),
+        lambda name, labels: bars.retransmission_bars(name, values(labels)),
         "retransmissions (packets)",
         "",
     ),
@@ -98,7 +98,7 @@ def legend(figure: Figure) -> list[str]:
 
 
 def rendered(figure: Figure, path: Path) -> bytes:
-    data = plots.save(figure, path)
+    data = style.save(figure, path)
     assert data == path.read_bytes()
     return data
 
@@ -116,7 +116,7 @@ def test_every_figure(kind: str, labels: list[str], tmp_path: Path) -> None:
     assert x_label in said
     assert y_label in said
     assert legend(figure)
-    names = {plots.schemes()[label].name for label in labels}
+    names = {style.schemes()[label].name for label in labels}
     assert len(labels) == 1 or names <= {*said, *legend(figure)}
 
 
@@ -136,26 +136,26 @@ def test_nothing_is_clipped(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_same_bytes_again(suffix: str, tmp_path: Path) -> None:
-    first, second = (rendered(plots.cwnd("s", runs(["reno"])), tmp_path / f"{n}.{suffix}") for n in "ab")
+    first, second = (rendered(flows.cwnd("s", runs(["reno"])), tmp_path / f"{n}.{suffix}") for n in "ab")
     assert first == second
 
 
 def test_many_runs_get_a_panel_each() -> None:
-    assert len(plots.cwnd("s", runs(TEN)).axes) == len(TEN)
-    assert len(plots.cwnd("s", runs(TEN[:3])).axes) == 1
-    assert len({ax.get_ylim() for ax in plots.srtt("s", runs(TEN)).axes}) == 1
+    assert len(flows.cwnd("s", runs(TEN)).axes) == len(TEN)
+    assert len(flows.cwnd("s", runs(TEN[:3])).axes) == 1
+    assert len({ax.get_ylim() for ax in flows.srtt("s", runs(TEN)).axes}) == 1
 
 
 def test_flows_of_a_run_are_named() -> None:
     both = [flow("main0"), flow("main1"), flow("rival", "cubic")]
-    figure = plots.cwnd("s", {"santacruz": both, "reno": both})
+    figure = flows.cwnd("s", {"santacruz": both, "reno": both})
     assert len(figure.axes) == 2
     assert legend(figure) == ["rival (CUBIC)", "main0 (under test)", "main1 (under test)"]
 
 
 def test_many_flows_share_a_legend_entry() -> None:
     crowd = [flow(f"main{i}") for i in range(20)] + [flow(f"other{i}", "reno") for i in range(9)]
-    assert legend(plots.goodput("s", {"reno": crowd})) == ["other flows (Reno)", "flows (under test)"]
+    assert legend(flows.goodput("s", {"reno": crowd})) == ["other flows (Reno)", "flows (under test)"]
 
 
 def test_unknown_values(tmp_path: Path) -> None:
@@ -164,29 +164,29 @@ def test_unknown_values(tmp_path: Path) -> None:
     silent = Flow("main", None, t, nothing, nothing, nothing, none)
     empty = Flow("main", None, *none, *none, none)
     for what in ([silent], [empty], [flow(ssthresh=None)], []):
-        for make in (plots.cwnd, plots.srtt, plots.goodput):
+        for make in (flows.cwnd, flows.srtt, flows.goodput):
             assert rendered(make("s", {"reno": what, "cubic": [flow()]}), tmp_path / "a.png").startswith(PNG)
-    assert legend(plots.cwnd("s", {"reno": [flow(ssthresh=None)]})) == ["cwnd"]
-    assert "ssthresh" in legend(plots.cwnd("s", {"reno": [flow()]}))
+    assert legend(flows.cwnd("s", {"reno": [flow(ssthresh=None)]})) == ["cwnd"]
+    assert "ssthresh" in legend(flows.cwnd("s", {"reno": [flow()]}))
 
 
 def test_no_data_for_one(tmp_path: Path) -> None:
-    figure = plots.goodput_bars("s", {"reno": [], "cubic": [1.5]})
+    figure = bars.goodput_bars("s", {"reno": [], "cubic": [1.5]})
     rendered(figure, tmp_path / "a.png")
     assert "no data" in [text.get_text() for text in figure.axes[0].texts]
-    assert legend(plots.delay_cdf("s", {"reno": np.empty(0), "cubic": np.ones(5)})) == ["CUBIC"]
+    assert legend(flows.delay_cdf("s", {"reno": np.empty(0), "cubic": np.ones(5)})) == ["CUBIC"]
 
 
 def test_windows_far_apart_get_a_log_scale() -> None:
     small, large = flow(), flow()
     large.cwnd[:] *= 100
-    assert plots.cwnd("s", {"reno": [small], "cubic": [large]}).axes[0].get_yscale() == "log"
-    assert plots.cwnd("s", {"reno": [small], "cubic": [small]}).axes[0].get_yscale() == "linear"
+    assert flows.cwnd("s", {"reno": [small], "cubic": [large]}).axes[0].get_yscale() == "log"
+    assert flows.cwnd("s", {"reno": [small], "cubic": [small]}).axes[0].get_yscale() == "linear"
 
 
 def test_limit_out_of_reach_is_left_out() -> None:
-    assert "limit of the queue" in legend(plots.queue("s", {"reno": sawtooth()}, 17))
-    assert "limit of the queue" not in legend(plots.queue("s", {"reno": sawtooth()}, 1000))
+    assert "limit of the queue" in legend(flows.queue("s", {"reno": sawtooth()}, 17))
+    assert "limit of the queue" not in legend(flows.queue("s", {"reno": sawtooth()}, 1000))
 
 
 # ---------------------------------------------------------------------- data
@@ -194,31 +194,31 @@ def test_limit_out_of_reach_is_left_out() -> None:
 
 def test_binned_rate() -> None:
     t = np.arange(1, 101) / 10
-    end, mbit = plots.binned_rate(t, 125_000 * t, 0, 10, 0.5)
+    end, mbit = flows.binned_rate(t, 125_000 * t, 0, 10, 0.5)
     assert end == pytest.approx(np.arange(1, 21) / 2)
     assert mbit == pytest.approx(np.ones(20))
 
 
 def test_binned_rate_of_a_late_flow_that_ends_early() -> None:
     t = np.arange(50, 75) / 10
-    end, mbit = plots.binned_rate(t, 125_000 * (t - 5), 5, 8, 1)
+    end, mbit = flows.binned_rate(t, 125_000 * (t - 5), 5, 8, 1)
     assert end == pytest.approx([6, 7]), "half a second is not enough for the third"
     assert mbit == pytest.approx([1, 1])
-    end, mbit = plots.binned_rate(np.arange(50, 78) / 10, 125_000 * np.arange(28) / 10, 5, 8, 1)
+    end, mbit = flows.binned_rate(np.arange(50, 78) / 10, 125_000 * np.arange(28) / 10, 5, 8, 1)
     assert end == pytest.approx([6, 7, 7.7])
     assert mbit == pytest.approx([1, 1, 1])
 
 
 def test_binned_rate_of_nothing() -> None:
-    assert not len(plots.binned_rate(np.empty(0), np.empty(0), 0, 10, 1)[0])
-    assert not len(plots.binned_rate(np.array([0.1]), np.array([5.0]), 0, 0, 1)[0])
+    assert not len(flows.binned_rate(np.empty(0), np.empty(0), 0, 10, 1)[0])
+    assert not len(flows.binned_rate(np.array([0.1]), np.array([5.0]), 0, 0, 1)[0])
 
 
 def test_envelope_keeps_extremes() -> None:
     t = np.linspace(0, 10, 10_001)
     y = np.where(np.arange(10_001) == 4321, 99.0, np.sin(t))
     y[:100] = math.nan
-    at, low, mean, high = plots.envelope(t, y, 50)
+    at, low, mean, high = panels.envelope(t, y, 50)
     assert len(at) == 50
     assert np.nanmax(high) == 99
     assert np.nanmin(low) == np.nanmin(y)
@@ -229,14 +229,14 @@ def test_envelope_keeps_extremes() -> None:
 
 
 def test_scheme_file() -> None:
-    tables = tomllib.loads(plots.SCHEMES.read_text())
+    tables = tomllib.loads(style.SCHEMES.read_text())
     assert list(tables)[:10] == TEN
     assert [cc for cc, table in tables.items() if table["ours"]] == TEN[:4]
     looks = [(table["colour"], tuple(table["dash"]), table["marker"]) for table in tables.values()]
     assert len(set(looks)) == len(looks)
 
 
-def lab(colour: str, sight: str) -> plots.Floats:
+def lab(colour: str, sight: str) -> style.Floats:
     """CIE L*a*b* of a colour as somebody sees it."""
     rgb = np.asarray(to_rgb(colour))
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
@@ -250,12 +250,12 @@ def lab(colour: str, sight: str) -> plots.Floats:
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_colours_keep_apart(sight: str) -> None:
     for a, b in itertools.combinations(TEN, 2):
-        difference = lab(plots.schemes()[a].colour, sight) - lab(plots.schemes()[b].colour, sight)
+        difference = lab(style.schemes()[a].colour, sight) - lab(style.schemes()[b].colour, sight)
         assert np.linalg.norm(difference) > 14, (a, b)
 
 
 def test_order() -> None:
-    assert list(plots.styles(["zebra", "hybla", "reno", "santacruz:n_op=3", "santacruz", "apple"])) == [
+    assert list(style.styles(["zebra", "hybla", "reno", "santacruz:n_op=3", "santacruz", "apple"])) == [
         "santacruz",
         "santacruz:n_op=3",
         "reno",
@@ -267,23 +267,23 @@ def test_order() -> None:
 
 def test_variants_are_distinct_and_stable() -> None:
     labels = ["santacruz"] + [f"santacruz:n_op={i / 2}" for i in range(10)]
-    looks = plots.styles(labels)
+    looks = style.styles(labels)
     assert len({(look.colour, look.dash) for look in looks.values()}) == len(labels)
     assert all(look.ours and look.name.startswith("Santa Cruz") for look in looks.values())
-    alone = plots.styles(["santacruz:n_op=1.5"])
-    assert alone["santacruz:n_op=1.5"] == plots.styles(["reno", "santacruz:n_op=1.5"])["santacruz:n_op=1.5"]
+    alone = style.styles(["santacruz:n_op=1.5"])
+    assert alone["santacruz:n_op=1.5"] == style.styles(["reno", "santacruz:n_op=1.5"])["santacruz:n_op=1.5"]
     assert alone["santacruz:n_op=1.5"].name == "Santa Cruz n_op=1.5"
 
 
 def test_more_variants_than_variations() -> None:
     labels = [f"{cc}:n={i}" for i in range(40) for cc in ("reno", "stranger")]
-    assert len(plots.styles(labels)) == len(labels)
+    assert len(style.styles(labels)) == len(labels)
 
 
 @pytest.mark.parametrize("label", ["stranger", "", "a:b", ":", "x=1:y=2,z=3", "$\\frac", "_hidden", "ünïcode ✓"])
 def test_strange_labels(label: str, tmp_path: Path) -> None:
-    look = plots.styles([label])[label]
-    assert look == plots.styles([label])[label]
+    look = style.styles([label])[label]
+    assert look == style.styles([label])[label]
     assert not look.ours
     labels = [label, "reno", "cubic", "bbr"]
     for kind in ("cwnd", "delay_cdf", "delay_bars"):
@@ -302,7 +302,7 @@ def test_script_figure(tmp_path: Path) -> None:
     }
     two = {"cwnd": (t, [30.0] * 600)}
     path = tmp_path / "new" / "out.png"
-    figure = plots.script_figure("My <link> $x$", {"santacruz:n_op=4": one, "mine": two}, path)
+    figure = script.script_figure("My <link> $x$", {"santacruz:n_op=4": one, "mine": two}, path)
     assert path.read_bytes().startswith(PNG)
     assert [ax.get_ylabel() for ax in figure.axes] == ["queue (packets)", "cwnd (packets)", "goodput (Mbit/s)"]
     assert figure.get_suptitle() == "My <link> $x$"
@@ -311,7 +311,7 @@ def test_script_figure(tmp_path: Path) -> None:
 
 def test_script_figure_leaves_out_what_is_missing(tmp_path: Path) -> None:
     series: dict[str, tuple[list[float], list[float]]] = {"goodput": ([1.0], [2.0]), "queue": ([], [])}
-    figure = plots.script_figure("x", {"reno": series}, tmp_path / "out.svg")
+    figure = script.script_figure("x", {"reno": series}, tmp_path / "out.svg")
     assert [ax.get_ylabel() for ax in figure.axes] == ["queue (packets)", "goodput (Mbit/s)"]
     with pytest.raises(LabError, match="no series"):
-        plots.script_figure("x", {"reno": {}}, tmp_path / "out.png")
+        script.script_figure("x", {"reno": {}}, tmp_path / "out.png")

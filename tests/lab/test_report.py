@@ -14,8 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hetlab import plots, report, results, scenario
 from hetlab.errors import LabError
+from hetlab.model import scenario
+from hetlab.plots import flows, style
+from hetlab.report import page, runs, series
+from hetlab.results import store
 
 EVIL = "A <script>alert('x')</script> & \"quoted\" $\\frac{1}$ https://example.org/x.png"
 HASHES = {"kernel": "00112233aabbccdd", "modules": "ddccbbaa33221100", "commit": "abcdef012345"}
@@ -39,7 +42,7 @@ def flow_result(flow: dict[str, Any], mbit: float) -> dict[str, Any]:
 def result(sc: dict[str, Any], cc: str, params: dict[str, str], seed: int, mbit: float) -> dict[str, Any]:
     """What hetlab run leaves in result.json."""
     return {
-        "format": results.FORMAT_VERSION,
+        "format": store.FORMAT_VERSION,
         "scenario": sc["name"],
         "seed": seed,
         "cc": cc,
@@ -98,7 +101,7 @@ def write_run(
 ) -> Path:
     """One run, complete."""
     job = {"scenario": sc, "cc": cc, "cc_params": params or {}, "seed": seed}
-    directory = results.run_dir(out, job)
+    directory = store.run_dir(out, job)
     directory.mkdir(parents=True)
     write_series(directory, sc)
     (directory / "result.json").write_text(json.dumps(result(sc, cc, params or {}, seed, mbit)))
@@ -147,8 +150,8 @@ class Page(HTMLParser):
         return [attrs for name, attrs in self.tags if name == tag]
 
 
-def page(out: Path, title: str = "a title") -> Page:
-    path = report.write_report(out, out / "report.html", title)
+def written(out: Path, title: str = "a title") -> Page:
+    path = page.write_report(out, out / "report.html", title)
     assert path == out / "report.html"
     return Page(path)
 
@@ -162,7 +165,7 @@ def basic(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Page]:
         write_run(out, sc, "santacruz", {"n_op": "4"}, seed=seed, mbit=1.2)
         write_run(out, sc, "reno", seed=seed, mbit=1.1)
         write_run(out, sc, "stranger", seed=seed, mbit=0.4)
-    return out, page(out)
+    return out, written(out)
 
 
 def test_page(basic: tuple[Path, Page]) -> None:
@@ -178,12 +181,12 @@ def test_page(basic: tuple[Path, Page]) -> None:
 
 def test_lost_packets_have_no_delay(tmp_path: Path) -> None:
     directory = write_run(tmp_path, resolved(), "cubic")
-    (run,) = (report.Run(d, r) for d, r in results.read_all(tmp_path))
+    (run,) = (runs.Run(d, r) for d, r in store.read_all(tmp_path))
     assert run.directory == directory
-    delays = report.read_delays([run])
+    delays = series.read_delays([run])
     assert len(delays) > 100
     assert np.all(np.isfinite(delays)), "a lost packet is NaN in the series"
-    (axes,) = plots.delay_cdf("x", {"cubic": delays}).axes
+    (axes,) = flows.delay_cdf("x", {"cubic": delays}).axes
     assert np.all(np.isfinite(np.asarray(axes.lines[0].get_xdata())))
 
 
@@ -239,17 +242,17 @@ def test_provenance(basic: tuple[Path, Page]) -> None:
 
 def test_the_command_says_what_it_leaves_out(tmp_path: Path) -> None:
     write_run(tmp_path / "a", resolved("sc-basic", "duration_s=5"), "reno", seed=7)
-    text = page(tmp_path / "a").text
+    text = written(tmp_path / "a").text
     assert "run sc-basic --cc reno --seed 7" in text
     assert re.search(r"Not as in the scenario file .*duration_s = 5", text)
     own = resolved() | {"name": "mine", "title": "my own"}
     on_host = {"reproducible": False, "kernel_release": "6.1.0-9-amd64", "hashes": HASHES | {"kernel": "6.1.0-9-amd64"}}
     change(write_run(tmp_path / "b", own, "reno"), **on_host)
-    text = page(tmp_path / "b").text
+    text = written(tmp_path / "b").text
     assert "run mine.toml --cc reno --seed 1 --on host" in text
     assert "not one of this tree" in text
     write_run(tmp_path / "c", resolved() | {"name": "sc-basic[a=1]"}, "reno")
-    assert "no such point" in page(tmp_path / "c").text
+    assert "no such point" in written(tmp_path / "c").text
 
 
 def test_everything_is_escaped(tmp_path: Path) -> None:
@@ -259,7 +262,7 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
     sc["sysctl"]["<s>key</s>"] = "<em>value</em>"
     for cc in ("reno", "cubic"):
         change(write_run(tmp_path, sc, cc), cc_params={"<q>": "<tt>"}, kernel_release="<var>")
-    p = page(tmp_path, EVIL)
+    p = written(tmp_path, EVIL)
     for tag in ("script", "b", "i", "u", "s", "em", "q", "tt", "var"):
         assert not p.of(tag), tag
     assert p.text.count(EVIL) == 3, "title of the page, heading, scenario"
@@ -271,7 +274,7 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
 def test_several_scenarios_are_listed(tmp_path: Path) -> None:
     write_run(tmp_path, resolved("sc-basic"), "reno")
     write_run(tmp_path, resolved("sc-asym"), "reno")
-    p = page(tmp_path)
+    p = written(tmp_path)
     anchors = [h2["id"] for h2 in p.of("h2")]
     assert anchors == ["sc-asym", "sc-basic"]
     assert [a["href"] for a in p.of("a")] == [f"#{anchor}" for anchor in anchors]
@@ -284,7 +287,7 @@ def test_runs_that_differ_are_not_mixed(tmp_path: Path) -> None:
     write_run(tmp_path / "2", resolved("sc-basic", "duration_s=5"), "reno", mbit=1.2)
     change(write_run(tmp_path / "3", resolved(), "reno", mbit=1.4), hashes=HASHES | {"modules": "other"})
     write_run(tmp_path / "4", resolved(), "reno", mbit=1.0)
-    p = page(tmp_path)
+    p = written(tmp_path)
     assert [h2["id"] for h2 in p.of("h2")] == ["sc-basic", "sc-basic-2", "sc-basic-3"]
     rows = [row for row in p.rows if row and row[0][0] == "Reno reno"]
     assert [(row[1][0], row[2][0]) for row in rows] == [("1", "1.000"), ("1", "1.200"), ("1", "1.400")]
@@ -302,7 +305,7 @@ def several_flows() -> dict[str, Any]:
 def test_several_flows(tmp_path: Path) -> None:
     for cc in ("santacruz", "reno"):
         write_run(tmp_path, several_flows(), cc)
-    p = page(tmp_path)
+    p = written(tmp_path)
     assert [text for text, _best in p.row("Reno reno")][2] == "2.100", "the TCP flows, not the UDP flow"
     assert [text for text, _best in p.row("Reno reno")][-1] == "0.987"
     heads = [text for text, _best in p.row("cc under test")]
@@ -314,7 +317,7 @@ def test_several_flows(tmp_path: Path) -> None:
 
 def test_series_of_flows(tmp_path: Path) -> None:
     directory = write_run(tmp_path, several_flows(), "reno")
-    flows = report.read_flows(report.Run(directory, json.loads((directory / "result.json").read_text())))
+    flows = series.read_flows(runs.Run(directory, json.loads((directory / "result.json").read_text())))
     assert [(f.name, f.cc) for f in flows] == [("main", None), ("rival", "cubic")]
     assert np.isnan(flows[0].ssthresh[:19]).all() and flows[0].ssthresh[19] == 15
     assert flows[0].srtt_ms[0] == 95
@@ -326,7 +329,7 @@ def test_series_of_flows(tmp_path: Path) -> None:
 
 def test_long_runs_have_bins_of_a_second(tmp_path: Path) -> None:
     directory = write_run(tmp_path, resolved("sc-basic", "duration_s=30"), "reno")
-    flows = report.read_flows(report.Run(directory, json.loads((directory / "result.json").read_text())))
+    flows = series.read_flows(runs.Run(directory, json.loads((directory / "result.json").read_text())))
     assert flows[0].goodput[0] == pytest.approx(np.arange(1, 31))
 
 
@@ -338,7 +341,7 @@ def test_nothing_but_numbers(tmp_path: Path) -> None:
         change(directory, owd_ms=None, jain=None)
         for path in directory.glob("*.parquet"):
             path.unlink()
-    p = page(tmp_path)
+    p = written(tmp_path)
     assert [text for text, _best in p.row("Reno reno")][-2:] == ["-", "-"]
     assert all("delay" not in (img["alt"] or "") for img in p.of("img"))
 
@@ -346,7 +349,7 @@ def test_nothing_but_numbers(tmp_path: Path) -> None:
 def test_no_delay_file_of_one_run(tmp_path: Path) -> None:
     write_run(tmp_path, resolved(), "reno")
     (write_run(tmp_path, resolved(), "cubic") / "owd-s-d.parquet").unlink()
-    assert len(page(tmp_path).of("img")) == 8
+    assert len(written(tmp_path).of("img")) == 8
 
 
 def test_empty_tables_and_unknown_values(tmp_path: Path) -> None:
@@ -358,13 +361,13 @@ def test_empty_tables_and_unknown_values(tmp_path: Path) -> None:
     change(directory, queue={"link": None, "loss_model_drops": 0} | empty, flows=[flow])
     for name in ("flows", "received"):
         table(directory / f"{name}.parquet")
-    row = [text for text, _best in page(tmp_path).row("Reno")]
+    row = [text for text, _best in written(tmp_path).row("Reno")]
     assert row[2:8] == ["0.000", "-", "-", "-", "-", "-"]
 
 
 def test_one_run_has_nothing_to_compare(tmp_path: Path) -> None:
     write_run(tmp_path, resolved(), "reno")
-    page(tmp_path)
+    written(tmp_path)
     assert not list((tmp_path / "plots").glob("*bars*"))
 
 
@@ -381,7 +384,7 @@ def test_loss_in_words(tmp_path: Path, loss: dict[str, Any], text: str) -> None:
     sc = resolved()
     sc["links"]["bottleneck"]["forward"] |= {"loss": loss, "jitter_ms": 2, "reorder_percent": 3, "aqm": "codel"}
     write_run(tmp_path, sc, "reno")
-    row = [cell for cell, _best in page(tmp_path).row("bottleneck.forward")]
+    row = [cell for cell, _best in written(tmp_path).row("bottleneck.forward")]
     assert row == [
         "bottleneck.forward",
         "r1 → r2",
@@ -395,7 +398,7 @@ def test_loss_in_words(tmp_path: Path, loss: dict[str, Any], text: str) -> None:
 
 def test_no_runs(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="no runs"):
-        report.write_report(tmp_path, tmp_path / "report.html", "x")
+        page.write_report(tmp_path, tmp_path / "report.html", "x")
     assert not list(tmp_path.iterdir())
 
 
@@ -403,15 +406,15 @@ def test_broken_results(tmp_path: Path) -> None:
     directory = write_run(tmp_path, resolved(), "reno")
     (directory / "flows.parquet").write_text("not a table")
     with pytest.raises(LabError, match="cannot report"):
-        page(tmp_path)
+        written(tmp_path)
     (directory / "result.json").write_text("{")
     with pytest.raises(LabError, match="cannot report"):
-        page(tmp_path)
+        written(tmp_path)
 
 
 def test_page_elsewhere(tmp_path: Path) -> None:
     write_run(tmp_path / "results", resolved(), "reno")
-    path = report.write_report(tmp_path / "results", tmp_path / "web" / "index.html", "x")
+    path = page.write_report(tmp_path / "results", tmp_path / "web" / "index.html", "x")
     assert path.is_file()
     assert len(list((tmp_path / "web" / "plots").iterdir())) == 5
     assert not (tmp_path / "results" / "plots").exists()
@@ -419,8 +422,8 @@ def test_page_elsewhere(tmp_path: Path) -> None:
 
 def test_thirty_runs_are_quick(tmp_path: Path) -> None:
     for scenario_name in ("sc-basic", "sc-asym", "sc-wireless"):
-        for cc in list(plots.schemes())[:10]:
+        for cc in list(style.schemes())[:10]:
             write_run(tmp_path, resolved(scenario_name), cc)
     begun = time.process_time()
-    page(tmp_path)
+    written(tmp_path)
     assert time.process_time() - begun < 20

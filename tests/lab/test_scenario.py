@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetlab import scenario
 from hetlab.errors import LabError
-from hetlab.limits import LIMITS
+from hetlab.model import scenario
+from hetlab.model.limits import LIMITS
 from hetlab.paths import SCENARIOS
 
 MINIMAL = """
@@ -168,7 +168,7 @@ FAULTS = {
     "ack_filter without cake": (
         "delay_ms = 10",
         'delay_ms = 10, aqm = "fq_codel", ack_filter = true',
-        ["forward", 'ack_filter needs aqm = "cake", not \'fq_codel\''],
+        ["forward", "ack_filter needs aqm = \"cake\", not 'fq_codel'"],
     ),
     "unknown aqm": ("delay_ms = 10", 'delay_ms = 10, aqm = "blue"', ["aqm", "'blue'", "fq_codel"]),
     "unknown loss model": ("delay_ms = 10", 'loss = { model = "x" }', ["loss.model", "'x'", "gemodel"]),
@@ -293,7 +293,7 @@ def test_no_path_between_hosts(tmp_path: Path) -> None:
 
 @given(st.sampled_from(sorted(LIMITS)), st.floats(allow_nan=False, allow_infinity=False))
 def test_limits_are_inclusive(name: str, value: float) -> None:
-    from hetlab.limits import in_range
+    from hetlab.model.limits import in_range
 
     low, high = LIMITS[name]
     if low <= value <= high:

@@ -6,7 +6,6 @@ syzkaller is not needed: what is here reads the part of its language that the fi
 
 import random
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +14,6 @@ from typing import Literal
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from dissect import Segment, dissect, write_pcap
 
 TOP = Path(__file__).resolve().parents[2]

@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hetlab import claims, jobs, plots, scenario, trace, tracefs
+from hetlab.claims.evidence import Evidence, Need, plan
+from hetlab.emulation import tracefs
 from hetlab.errors import LabError
+from hetlab.model import jobs, scenario
+from hetlab.plots import style, trace
+from hetlab.results import santacruz_trace
 
 HEAD = "family=ipv4 sport=25001 dport=5001 n_q8_pkts="
 INTERVAL = HEAD + "768 d_us=-16 pkts_ns=5333333 cwnd_pkts=19 grew=2 source=timestamps mode=hold"
@@ -22,9 +26,9 @@ def line(event: str, fields: str, comm: str = "          <idle>-0      ", at: st
 
 def test_events_become_columns() -> None:
     text = COMMENTS + line("interval", INTERVAL) + line("loss", LOSS, " a b-c [x]-4711    ", "105.999999")
-    events = trace.parse(text, "here")
+    events = santacruz_trace.parse(text, "here")
     assert [e.name for e in events] == ["interval", "loss"]
-    assert trace.intervals(events, {5001: 7}, 105, 1.5) == {
+    assert santacruz_trace.intervals(events, {5001: 7}, 105, 1.5) == {
         "t": [0.250001],
         "id": [7],
         "n_pkts": [3.0],
@@ -36,7 +40,7 @@ def test_events_become_columns() -> None:
         "mode": ["hold"],
         "n_op_pkts": [1.5],
     }
-    assert trace.losses(events, {5001: 7}, 105) == {
+    assert santacruz_trace.losses(events, {5001: 7}, 105) == {
         "t": [0.999999],
         "id": [7],
         "n_pkts": [-0.5],
@@ -48,9 +52,9 @@ def test_events_become_columns() -> None:
 
 
 def test_other_connections_are_left_out() -> None:
-    events = trace.parse(line("interval", INTERVAL) + line("loss", LOSS), "here")
-    assert trace.intervals(events, {5002: 0}, 105, 3)["t"] == []
-    assert trace.losses(events, {5002: 0}, 105)["t"] == []
+    events = santacruz_trace.parse(line("interval", INTERVAL) + line("loss", LOSS), "here")
+    assert santacruz_trace.intervals(events, {5002: 0}, 105, 3)["t"] == []
+    assert santacruz_trace.losses(events, {5002: 0}, 105)["t"] == []
 
 
 MALFORMED = {
@@ -72,7 +76,7 @@ MALFORMED = {
 @pytest.mark.parametrize("bad", MALFORMED)
 def test_a_malformed_line_is_named(bad: str) -> None:
     with pytest.raises(LabError) as caught:
-        trace.parse(COMMENTS + line("interval", INTERVAL) + bad, "trace.txt")
+        santacruz_trace.parse(COMMENTS + line("interval", INTERVAL) + bad, "trace.txt")
     text = str(caught.value)
     assert text.startswith("trace.txt: line 6: ")
     assert MALFORMED[bad] in text
@@ -131,30 +135,30 @@ def test_only_runs_with_santacruz_are_traced() -> None:
 
 
 def test_claims_may_ask_for_the_trace_of_a_run() -> None:
-    plain, traced = claims.Need("sc-basic", "santacruz"), claims.Need("sc-basic", "santacruz", trace=True)
-    other = claims.Need("sc-basic", "santacruz", 2)
-    planned = claims.plan([plain, other, traced], claims.Evidence(Path("unused")))
+    plain, traced = Need("sc-basic", "santacruz"), Need("sc-basic", "santacruz", trace=True)
+    other = Need("sc-basic", "santacruz", 2)
+    planned = plan([plain, other, traced], Evidence(Path("unused")))
     assert [(job["seed"], job.get("trace")) for job in planned] == [(1, True), (2, None)]
     assert traced.with_option().trace
 
 
-def traced_flow(name: str, losses: int, timeouts: int, d_us: float = 12_000) -> plots.TracedFlow:
+def traced_flow(name: str, losses: int, timeouts: int, d_us: float = 12_000) -> trace.TracedFlow:
     t = np.linspace(0.1, 10, 100)
     wave = 3 + np.sin(t)
     at = np.linspace(1, 9, losses)
-    verdicts: dict[plots.Verdict, Any] = {
+    verdicts: dict[trace.Verdict, Any] = {
         "loss judged random": (at, 40 + at),
         "loss judged congestion": (at[:1], 20 + at[:1]),
     }
     pkts_us = np.where(t < 1, np.nan, 0.3 * d_us)
     steps = np.floor(t) % 3
     used = ("timestamps", "rtt")
-    return plots.TracedFlow(name, used, t, wave, d_us * wave, pkts_us, wave, steps, verdicts, at[:timeouts])
+    return trace.TracedFlow(name, used, t, wave, d_us * wave, pkts_us, wave, steps, verdicts, at[:timeouts])
 
 
 def test_figure_says_what_it_shows(tmp_path: Path) -> None:
     queue = np.linspace(0, 10, 1000), np.floor(np.linspace(0, 10, 1000) % 3)
-    figure = plots.santacruz_trace("sc-basic", [traced_flow("main", 5, 2)], queue, 3, 10)
+    figure = trace.santacruz_trace("sc-basic", [traced_flow("main", 5, 2)], queue, 3, 10)
     assert figure.get_suptitle() == "sc-basic: trace of santacruz; receive times from timestamps, then rtt"
     labels = [ax.get_ylabel().replace("\n", " ") for ax in figure.axes]
     assert labels == ["queue n (packets)", "delay D (ms)", "pktS (ms)", "cwnd (packets)", "state count (0 to 2)"]
@@ -162,14 +166,14 @@ def test_figure_says_what_it_shows(tmp_path: Path) -> None:
     assert {"main", "bottleneck queue, measured", "operating point N_op"} <= set(keys)
     assert {"loss judged random (5)", "loss judged congestion (1)", "timeout (2)"} <= set(keys)
     assert figure.axes[3].get_ylim()[1] > 49, "losses above the window are within the plot"
-    assert plots.save(figure, tmp_path / "a.png").startswith(b"\x89PNG")
+    assert style.save(figure, tmp_path / "a.png").startswith(b"\x89PNG")
 
 
 def test_figure_of_many_flows_without_losses_on_a_fast_link(tmp_path: Path) -> None:
     flows = [traced_flow(f"f{i}", 0, 0, 12) for i in range(9)]
-    figure = plots.santacruz_trace("fast", flows, (np.empty(0), np.empty(0)), None, 10)
+    figure = trace.santacruz_trace("fast", flows, (np.empty(0), np.empty(0)), None, 10)
     assert [figure.axes[i].get_ylabel() for i in (1, 2)] == ["delay D\n(us)", "pktS\n(us)"]
     keys = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "flows" in keys
     assert not any(key.startswith(("loss", "timeout", "f0", "operating")) for key in keys)
-    assert plots.save(figure, tmp_path / "a.png").startswith(b"\x89PNG")
+    assert style.save(figure, tmp_path / "a.png").startswith(b"\x89PNG")

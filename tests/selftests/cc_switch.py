@@ -22,7 +22,6 @@ CWND_OFFSET = 80  # tcpi_snd_cwnd in struct tcp_info
 ROUNDS = 60
 
 
-
 def cwnd(sock: socket.socket) -> int:
     """Congestion window, segments."""
     info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)

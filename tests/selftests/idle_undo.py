@@ -23,7 +23,6 @@ BURST_BYTES = 60_000
 TRIALS = 3  # which packets overtake others is random
 
 
-
 def netem(arguments: str) -> None:
     """Emulate a path on the loopback device, both ways; 'replace' would keep the rate of the last one."""
     subprocess.run("tc qdisc del dev lo root 2>/dev/null", shell=True, check=False)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from hetlab.kernel import OPTION_PATCH
+from hetlab.build.kernel import OPTION_PATCH
 from hetlab.paths import TOP
 
 pytestmark = [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hetlab import kernel
+from hetlab.build import kernel
 from hetlab.paths import TOP
 
 pytestmark = pytest.mark.virtual

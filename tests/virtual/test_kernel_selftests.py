@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from hetlab.kernel import OPTION_PATCH
+from hetlab.build.kernel import OPTION_PATCH
 from hetlab.paths import TOP
 
 pytestmark = pytest.mark.virtual

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from hetlab.kernel import kernel
+from hetlab.build.kernel import kernel
 from hetlab.paths import TOP
 
 pytestmark = pytest.mark.virtual

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hetlab.results import series
+from hetlab.results.store import series
 
 pytestmark = pytest.mark.virtual
 Run = Callable[..., list[dict[str, Any]]]

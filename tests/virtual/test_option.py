@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from conftest import call_hetlab
-from hetlab.kernel import OPTION_PATCH
+from hetlab.build.kernel import OPTION_PATCH
 from hetlab.paths import TOP
 from option import cases
 

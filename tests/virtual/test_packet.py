@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dissect import dissect
-from hetlab.kernel import OPTION_PATCH
+from hetlab.build.kernel import OPTION_PATCH
 from hetlab.packet.host import Points, points
 from hetlab.packet.model import Env
 from hetlab.packet.parser import parse

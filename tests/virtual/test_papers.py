@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from conftest import call_hetlab
-from hetlab import claims, claims_fr
+from hetlab.claims import evaluate, fr
+from hetlab.claims.evidence import Evidence, plan
 
 pytestmark = pytest.mark.virtual
 Run = Callable[..., list[dict[str, Any]]]
@@ -17,7 +18,7 @@ Run = Callable[..., list[dict[str, Any]]]
 
 def by_label(results: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Results by congestion control, parameters included."""
-    from hetlab.results import label
+    from hetlab.results.store import label
 
     return {label(r["cc"], r["cc_params"]): r for r in results}
 
@@ -34,7 +35,7 @@ SLOW = (
     *("scw-throughput", "rn-drift", "fr-f2", "fr-f3", "fr-f4", "fr-f5-f7", "fr-friendly-", "fr-bwe"),
     *("hy-f6", "hy-f7", "hy-f8", "hy-f9-f10", "hy-f11", "hy-x-rtt", "hy-x-asym", "hy-x-friend"),
 )
-CHECKED = [c.id for c in claims.select(["sc-", "scw-", "rn-", "fr-", "hy-"]) if not c.id.startswith(SLOW)]
+CHECKED = [c.id for c in evaluate.select(["sc-", "scw-", "rn-", "fr-", "hy-"]) if not c.id.startswith(SLOW)]
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +57,17 @@ def test_claim(judged: dict[str, dict[str, Any]], name: str) -> None:
 
 def test_bandwidth_estimate_up_to_100_mbit(run_json: Run, tmp_path: Path) -> None:
     """fr-bwe without its runs at 1 Gbit/s."""
-    needs = {key: need for key, need in claims_fr.BWE.items() if key[1] <= 100}
-    evidence = claims.Evidence(tmp_path)
-    claims.plan(needs.values(), evidence)
-    files = [f"fr-bwe-{stream}" for stream in claims_fr.STREAMS]
-    fast = ("--set", f'sweep={{ "{claims_fr.RATE}" = [10, 100] }}')
+    needs = {key: need for key, need in fr.BWE.items() if key[1] <= 100}
+    evidence = Evidence(tmp_path)
+    plan(needs.values(), evidence)
+    files = [f"fr-bwe-{stream}" for stream in fr.STREAMS]
+    fast = ("--set", f'sweep={{ "{fr.RATE}" = [10, 100] }}')
     for names in ([*files, *fast], [f"{name}-slow" for name in files]):
         for result in run_json(*names, "--cc", "westwood_fr", "--out", tmp_path):
             evidence.add(result)
-    found = {key: claims_fr.tracking(evidence, need) for key, need in needs.items()}
+    found = {key: fr.tracking(evidence, need) for key, need in needs.items()}
     assert len(found) == 20
-    assert {key: value for key, value in found.items() if value[0] < claims_fr.MOSTLY} == {}
+    assert {key: value for key, value in found.items() if value[0] < fr.MOSTLY} == {}
 
 
 def test_paper_rules_by_parameters(run_json: Run, tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_paper_rules_by_parameters(run_json: Run, tmp_path: Path) -> None:
 
 def test_routes_give_the_first_connection_its_window(run_json: Run, tmp_path: Path) -> None:
     """At most 64 packets, slow start to 32: Reno then overruns the queue of 17 by a packet a cycle."""
-    from hetlab.results import series
+    from hetlab.results.store import series
 
     (r,) = run_json("sc-basic", "--cc", "reno", "--out", tmp_path)
     assert series(tmp_path / "sc-basic" / "reno" / "seed-1", "flows")["ssthresh"][1] == 32
@@ -97,7 +98,7 @@ def test_the_first_link_is_part_of_the_one_way_delay(run_json: Run, tmp_path: Pa
 
 def test_hybla_fills_a_clean_satellite_link(run_json: Run, tmp_path: Path) -> None:
     results = run_json("geo-clean", "--cc", "hybla_ext", "--set", "duration_s=10", "--out", tmp_path)
-    from hetlab.results import series
+    from hetlab.results.store import series
 
     received = series(tmp_path / "geo-clean" / "hybla_ext" / "seed-1", "received")
     rate = [
@@ -126,7 +127,7 @@ SLOW_LINKS = {"0.064": "1000", "1": "100"}  # Mbit/s, and ms one way
 @pytest.mark.parametrize("mbit", SLOW_LINKS)
 def test_estimate_of_a_slow_link(run_json: Run, tmp_path: Path, mbit: str) -> None:
     """Every overflow sets ssthresh to the pipe; in-tree westwood's filter rounds down and counts in jiffies."""
-    from hetlab.results import series
+    from hetlab.results.store import series
 
     link = "link.bottleneck.forward."
     sets = [f"{link}rate_mbit={mbit}", f"{link}delay_ms={SLOW_LINKS[mbit]}", f"{link}queue_bdp=1.5", "duration_s=200"]
@@ -155,7 +156,7 @@ KEYS = (("santacruz", 1), ("reno", 0), ("santacruz", 2))
 
 def test_rho_of_one_is_reno(run_json: Run, tmp_path: Path) -> None:
     """Below rtt0 the window's course is Reno's, to the segment."""
-    from hetlab.results import series
+    from hetlab.results.store import series
 
     ccs = ("--cc", "hybla_ext:pacing=0,hoe=0,init_ssthresh=65536,rtt0_ms=500", "--cc", "reno")
     run_json("bulk", *ccs, "--set", "duration_s=30", "--out", tmp_path)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scapy.utils import RawPcapReader
 
-from hetlab.results import series
+from hetlab.results.store import series
 
 pytestmark = pytest.mark.virtual
 Run = Callable[..., list[dict[str, Any]]]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from hetlab.paths import TOP
-from hetlab.results import series
+from hetlab.results.store import series
 
 pytestmark = pytest.mark.virtual
 Run = Callable[..., list[dict[str, Any]]]

@@ -22,8 +22,8 @@ from typing import Any
 import pytest
 
 from conftest import call_hetlab
-from hetlab.kernel import OPTION_PATCH
-from hetlab.results import series
+from hetlab.build.kernel import OPTION_PATCH
+from hetlab.results.store import series
 
 pytestmark = [
     pytest.mark.virtual,

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from conftest import call_hetlab
+from hetlab.machines.qemu_files import SERIES
 from hetlab.paths import TOP
-from hetlab.qemu import SERIES
 
 SELFTESTS = TOP / "tests" / "selftests"
 NAMES = sorted(p.name for p in SELFTESTS.iterdir() if p.stat().st_mode & 0o100)

@@ -37,13 +37,12 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab"))
-
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from hetlab import kernel, qemu, uml
+from hetlab.build import kernel
 from hetlab.errors import LabError
+from hetlab.machines import qemu, qemu_files, uml
 from hetlab.paths import BUILD
 
 HERE = Path(__file__).resolve().parent
@@ -238,12 +237,12 @@ class Bench:
     def __init__(self, args: argparse.Namespace, console: Console) -> None:
         self.args, self.console = args, console
         self.library = plugin(console)
-        self.kernels = [qemu.stock(console, series) for series in args.kernel or ["6.12"]]
+        self.kernels = [qemu_files.stock(console, series) for series in args.kernel or ["6.12"]]
         self.cpus = Queue[int]()
         self.machines: list[qemu.Machine] = []
         for cpu in uml.cpus():
             self.cpus.put(cpu)
-        qemu.root(console)
+        qemu_files.root(console)
 
     def run(self) -> dict[str, list[dict[str, Any]]]:
         """All paths on all kernels: figures of each flow by release and path."""
@@ -264,7 +263,7 @@ class Bench:
                     machine.kill()
                 raise
 
-    def one(self, vm: qemu.VmKernel, name: str, advance: Callable[[int], None]) -> list[dict[str, Any]]:
+    def one(self, vm: qemu_files.VmKernel, name: str, advance: Callable[[int], None]) -> list[dict[str, Any]]:
         """One machine, on a CPU of its own."""
         cpu = self.cpus.get()
         try:
@@ -274,7 +273,9 @@ class Bench:
         self.console.print(f"{vm.release}: {name} measured")
         return rows
 
-    def measure(self, vm: qemu.VmKernel, name: str, cpu: int, advance: Callable[[int], None]) -> list[dict[str, Any]]:
+    def measure(
+        self, vm: qemu_files.VmKernel, name: str, cpu: int, advance: Callable[[int], None]
+    ) -> list[dict[str, Any]]:
         """All flows of a path; figures of each, without the first."""
         path, directory = PATHS[name], OUT / f"{vm.release}-{name}"
         if self.args.short:
@@ -319,7 +320,7 @@ def read(directory: Path, flows: list[Flow]) -> list[dict[str, Any]]:
 def main() -> int:
     """Measure, print tables or one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kernel", choices=qemu.SERIES, action="append", help="default 6.12; may be repeated")
+    parser.add_argument("--kernel", choices=qemu_files.SERIES, action="append", help="default 6.12; may be repeated")
     parser.add_argument("--path", choices=PATHS, action="append", help="default: all")
     parser.add_argument("--turns", type=int, default=5, help="flows of each congestion control (default 5)")
     parser.add_argument("--short", action="store_true", help=f"1/{SHORT} of the data")

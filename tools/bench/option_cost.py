@@ -22,12 +22,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab"))
-
 from rich.console import Console
 
-from hetlab import kernel, uml
+from hetlab import paths
+from hetlab.build import kernel
 from hetlab.errors import LabError
+from hetlab.machines import uml
 
 GUEST = Path(__file__).with_name("option_cost_guest.sh")
 OFFLOADS = ("tso", "gro", "none")
@@ -64,7 +64,7 @@ class Bench:
     def run(self, variant: Variant, nbytes: int, offloads: str, capture: Path | None = None) -> float:
         """CPU seconds of a machine that makes one transfer."""
         k, modules = self.machines[variant.patched]
-        directory = uml.scratch("cost-")
+        directory = paths.scratch("cost-")
         command = f"{GUEST} {variant.mode} {nbytes} {offloads} {capture or '-'} >{directory}/stdout 2>&1"
         machine = uml.boot(k.executable, modules, command, directory, uml.cpus()[-1])
         _, _, usage = os.wait4(machine.proc.pid, 0)
@@ -150,7 +150,7 @@ def bytes_and_merging(bench: Bench, nbytes: int) -> dict[str, dict[str, float]]:
     """What is on the wire, and what GRO makes of it."""
     result = {}
     for variant in VARIANTS[1:]:
-        directory = uml.scratch("cost-pcap-")
+        directory = paths.scratch("cost-pcap-")
         for offloads in ("none", "gro"):
             path = directory / f"{offloads}.pcap"
             bench.run(variant, nbytes, offloads, path)

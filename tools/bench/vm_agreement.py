@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab"))
-from hetlab import cli, jobs, scenario
+from hetlab.cli import campaigns
 from hetlab.errors import LabError
+from hetlab.machines.qemu_files import SERIES
+from hetlab.model import jobs, scenario
 from hetlab.paths import BUILD
-from hetlab.qemu import SERIES
 
 # Seeds in virtual time of a pair in which anything is random
 SEEDS = 40
@@ -99,8 +99,8 @@ def measure(where: str, pairs: list[Pair], machines: int | None, out: Path) -> R
     def report(result: dict[str, Any]) -> None:
         found[f"{result['scenario']} {result['cc']}"].append(result)
 
-    place = cli.virtual(machines) if where == "virtual" else cli.emulated(where, "icount", machines)
-    campaign = cli.carry_out(planned, place, out / where, report)
+    place = campaigns.virtual(machines) if where == "virtual" else campaigns.emulated(where, "icount", machines)
+    campaign = campaigns.carry_out(planned, place, out / where, report)
     if campaign.failed:
         job, text = campaign.failed[0]
         raise LabError(f"{where}: {job['scenario']['name']} {job['cc']} seed {job['seed']}: {text}")

@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """An asymmetric access line: 24 Mbit/s down, a thin way up for the ACKs, queues of 9 packets.
 
-On a machine with the modules loaded:   sudo python3 tools/mininet/asymmetric.py --cc santacruz
+On a machine with the modules loaded:   sudo build/venv/bin/python tools/mininet/asymmetric.py --cc santacruz
 In virtual time, without root:          tools/hetlab exec -- python3 tools/mininet/asymmetric.py
 """
 
 import sys
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab"))
-from hetlab.script import parser, ranged, run_all, use_environment
+try:
+    from hetlab.script import parser, ranged, run_all
+except ImportError:
+    sys.exit(f"hetlab is not in this Python: after 'make setup' call build/venv/bin/python {sys.argv[0]}")
 
 CCS = ["santacruz", "hybla_ext", "cubic", "reno"]
 MTU = 1000
@@ -22,8 +23,8 @@ def make_topo(up_kbit: float) -> Any:
     """Topology s - r1 - (access line) - r2 - d."""
     from mininet.topo import Topo
 
-    from hetlab.link import HetLink
-    from hetlab.topo import HetHost, HetRouter
+    from hetlab.emulation.link import HetLink
+    from hetlab.emulation.topo import HetHost, HetRouter
 
     class AccessTopo(Topo):
         """A server behind a fast link, a client behind an asymmetric one."""
@@ -48,7 +49,6 @@ def main() -> None:
         "--up-kbit", type=ranged(1, 24_000), default=416, help="rate of the ACKs' way, 1..24000, default 416 (k = 3)"
     )
     args = p.parse_args()
-    use_environment()
     title = f"Asymmetric line, {DOWN_MBIT} Mbit/s down, {args.up_kbit:g} kbit/s up"
     run_all(make_topo(args.up_kbit), args, title, "line.forward", CCS)
 

@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """A wireless last hop with bit errors: 2 Mbit/s, 24 ms, queue of 12 packets of 1000 bytes.
 
-On a machine with the modules loaded:   sudo python3 tools/mininet/lossy.py --cc santacruz:n_op=4
+On a machine with the modules loaded:   sudo build/venv/bin/python tools/mininet/lossy.py --cc santacruz:n_op=4
 In virtual time, without root:          tools/hetlab exec -- python3 tools/mininet/lossy.py
 """
 
 import sys
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab"))
-from hetlab.script import parser, ranged, run_all, use_environment
+try:
+    from hetlab.script import parser, ranged, run_all
+except ImportError:
+    sys.exit(f"hetlab is not in this Python: after 'make setup' call build/venv/bin/python {sys.argv[0]}")
 
 CCS = ["santacruz:n_op=4", "westwood_fr", "cubic", "reno"]
 MTU = 1000
@@ -21,8 +22,9 @@ def make_topo(ber: float) -> Any:
     """Topology s - (wired) - base station - (wireless) - d."""
     from mininet.topo import Topo
 
-    from hetlab.link import HetLink, Loss
-    from hetlab.topo import HetHost, HetRouter
+    from hetlab.emulation.link import HetLink
+    from hetlab.emulation.topo import HetHost, HetRouter
+    from hetlab.model.link import Loss
 
     class WirelessTopo(Topo):
         """A fixed host, a base station, a mobile host."""
@@ -44,7 +46,6 @@ def main() -> None:
     p = parser(__doc__ or "", "lossy", 60, CCS)
     p.add_argument("--ber", type=ranged(0, 0.001), default=4e-6, help="bit error rate, 0..0.001, default 4e-6")
     args = p.parse_args()
-    use_environment()
     run_all(make_topo(args.ber), args, f"Wireless link, bit error rate {args.ber:g}", "wireless.forward", CCS)
 
 

@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """A satellite hop: GEO (600 ms, random loss) or LEO (40 ms, a handover every 15 s).
 
-On a machine with the modules loaded:   sudo python3 tools/mininet/satellite.py --cc hybla_ext
+On a machine with the modules loaded:   sudo build/venv/bin/python tools/mininet/satellite.py --cc hybla_ext
 In virtual time, without root:          tools/hetlab exec -- python3 tools/mininet/satellite.py
 """
 
 import itertools
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab"))
-from hetlab.script import parser, ranged, run_all, use_environment
+try:
+    from hetlab.script import parser, ranged, run_all
+except ImportError:
+    sys.exit(f"hetlab is not in this Python: after 'make setup' call build/venv/bin/python {sys.argv[0]}")
 
 CCS = ["hybla_ext", "westwood_fr", "cubic", "reno"]
 GEO_DELAY_MS = 300
@@ -25,8 +26,9 @@ def make_topo(rate_mbit: float, delay_ms: float, queue_pkts: int, loss_percent: 
     """Topology s - r1 - (satellite) - r2 - d."""
     from mininet.topo import Topo
 
-    from hetlab.link import HetLink, Loss
-    from hetlab.topo import HetHost, HetRouter
+    from hetlab.emulation.link import HetLink
+    from hetlab.emulation.topo import HetHost, HetRouter
+    from hetlab.model.link import Loss
 
     class SatelliteTopo(Topo):
         """Two hosts, two ground stations."""
@@ -59,7 +61,6 @@ def main() -> None:
     p.add_argument("--loss", type=ranged(0, 50), metavar="PERCENT", help="0..50; default GEO 0.5, LEO 0")
     p.add_argument("--rate", type=ranged(0.01, 1000), default=10, metavar="MBIT", help="Mbit/s, 0.01..1000, default 10")
     args = p.parse_args()
-    use_environment()
     geo = args.orbit == "geo"
     delay_ms = GEO_DELAY_MS if geo else max(LEO_DELAYS_MS)
     loss = args.loss if args.loss is not None else 0.5 if geo else 0.0

@@ -2,6 +2,7 @@
 """Where things are: the source tree and everything that is built under ``build/``."""
 
 import os
+import tempfile
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[3]
@@ -11,10 +12,16 @@ VENV = BUILD / "venv"
 LAB = TOP / "tools" / "lab"
 SCENARIOS = TOP / "tools" / "scenarios"
 KERNEL_DIR = TOP / "tools" / "kernel"
-GUEST_INIT = LAB / "hetlab" / "guest" / "init.sh"
-GUEST_BIN = LAB / "hetlab" / "guest" / "bin"
+GUEST = LAB / "hetlab" / "machines" / "guest"
 
 
 def skew_object(ppm: float) -> str:
     """File name of the BPF program that makes a host's clock run this much fast."""
     return f"skew{round(ppm * 1000):+d}ppb.o"
+
+
+def scratch(prefix: str) -> Path:
+    """A new directory below ``build/run`` for the files of a run or a machine."""
+    base = BUILD / "run"
+    base.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=base))

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from hetlab.errors import LabError
-from hetlab.paths import BIN, VENV
+from hetlab.paths import BIN
 
 SAMPLE_MS = 100
 QUEUE_MS = 10
@@ -41,9 +41,7 @@ class Measured:
 def parser(doc: str, name: str, duration_s: float, ccs: list[str]) -> argparse.ArgumentParser:
     """Arguments that all scripts share."""
     p = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument(
-        "--cc", action="append", metavar="NAME[:param=value]", help=f"repeatable; default {', '.join(ccs)}"
-    )
+    p.add_argument("--cc", action="append", metavar="NAME[:param=value]", help=f"repeatable; default {', '.join(ccs)}")
     p.add_argument("--duration", type=ranged(1, 3600), default=duration_s, metavar="S", help="seconds, 1..3600")
     p.add_argument("--plot", type=Path, default=Path(f"{name}.png"), help=f"default {name}.png")
     return p
@@ -72,7 +70,7 @@ def run_all(
     """Build the network once, measure every congestion control on it, show the results."""
     from mininet.log import setLogLevel
 
-    from hetlab.topo import HetNet
+    from hetlab.emulation.topo import HetNet
 
     setLogLevel("warning")
     try:
@@ -86,16 +84,6 @@ def run_all(
     except LabError as err:
         sys.exit(f"{Path(sys.argv[0]).name}: {err}")
     show(title, results, args.plot)
-
-
-def use_environment() -> None:
-    """Continue in the project's Python environment, which has the plotting libraries."""
-    python = VENV / "bin" / "python"
-    if Path(sys.prefix).resolve() == VENV.resolve():
-        return
-    if not python.exists():
-        sys.exit("the Python environment is missing: run 'make setup' in the source tree first")
-    os.execv(python, [str(python), *sys.argv])
 
 
 def measure(
@@ -112,9 +100,9 @@ def measure(
 
     ``during`` runs beside it, for handovers; it returns once its event is set.
     """
-    from hetlab import metrics
-    from hetlab.experiment import Parameters, Run, require_cc
-    from hetlab.jobs import parse_cc
+    from hetlab.emulation.experiment import Parameters, Run, require_cc
+    from hetlab.model.jobs import parse_cc
+    from hetlab.results import metrics
 
     variant = parse_cc(cc)
     require_cc({variant.cc})
@@ -177,7 +165,7 @@ def _scenario(net: Any, src: str, dst: str, duration_s: float, bottleneck: str) 
 
 
 def _series(raw: Any) -> dict[str, tuple[list[float], list[float]]]:
-    from hetlab import metrics
+    from hetlab.results import metrics
 
     samples = raw.of_flow(0, "sample")
     t, length = metrics.queue_series(raw, raw.scenario["measure"]["bottleneck"])
@@ -196,7 +184,7 @@ def show(title: str, results: list[Measured], picture: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from hetlab.plots import script_figure
+    from hetlab.plots.script import script_figure
 
     table = Table(title=title, box=None, pad_edge=False, title_justify="left")
     for head in ("cc", "goodput\nMbit/s", "retrans\npkts", "timeouts", "queue mean\npkts", "delay p95\nms"):

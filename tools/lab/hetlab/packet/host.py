@@ -7,8 +7,8 @@ import re
 import shlex
 from pathlib import Path
 
-from hetlab import guest_exec
 from hetlab.errors import LabError
+from hetlab.machines import exec_uml
 from hetlab.packet.model import Env, Script
 from hetlab.packet.parser import parse
 from hetlab.paths import TOP, VENV
@@ -74,7 +74,7 @@ def play(executable: Path, modules: Path, scripts: list[Path], wall_limit_s: flo
     """All scripts in one machine; LabError if it did not come to its end."""
     out = io.BytesIO()
     words = command(scripts, None, None, False)
-    status = guest_exec.execute(executable, modules, words, wall_limit_s, out)
+    status = exec_uml.execute(executable, modules, words, wall_limit_s, out)
     if status not in (0, 1):
         raise LabError(f"packet scripts: {shlex.join(words)} ended with {status}")
     return points(out.getvalue().decode())

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Finished runs: which a claim or a figure needs, and what they gave."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hetlab import paths
+from hetlab.model import jobs, scenario
+from hetlab.results import store
+
+MAIN_FLOW = 0
+PACKET, PAYLOAD = 1500, scenario.packet_payload(1500)  # bytes: IP packet, and what is left of it beside timestamps
+Floats = npt.NDArray[np.float64]
+BY_TIMESTAMPS, BY_OPTION = "timestamps", "option"
+OURS = "santacruz"
+
+
+@dataclass(frozen=True)
+class Need:
+    """One run: a scenario (a point of a sweep by its full name), a congestion control, a seed.
+
+    ``trace`` asks for the tables trace and trace-loss as well; it is the same run.
+    """
+
+    scenario: str
+    cc: str
+    seed: int = 1
+    trace: bool = field(default=False, compare=False)
+
+    def with_option(self) -> "Need":
+        """The same with the Santa Cruz option as the source; other congestion controls have no use for it."""
+        if jobs.parse_cc(self.cc).cc != OURS:
+            return self
+        name, bracket, point = self.scenario.partition("[")
+        return dataclasses.replace(self, scenario=f"{name}-option{bracket}{point}")
+
+
+def point(name: str, cc: str, swept: Mapping[str, Any]) -> Need:
+    """A run at a point of a scenario's sweep; without any, of the scenario."""
+    keys = ",".join(f"{key}={value}" for key, value in swept.items())
+    return Need(f"{name}[{keys}]" if keys else name, cc)
+
+
+def plain_keys(swept: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of a sweep from keyword arguments: a__b for a.b."""
+    return {key.replace("__", "."): value for key, value in swept.items()}
+
+
+@dataclass
+class Evidence:
+    """Finished runs, and what the packet scripts gave: (patched kernel, script, IP version) to held."""
+
+    out: Path
+    wanted: dict[tuple[str, str, int], Need] = field(default_factory=dict)
+    runs: dict[Need, dict[str, Any]] = field(default_factory=dict)
+    points: dict[tuple[bool, str, int], bool] = field(default_factory=dict)
+    source: str = BY_TIMESTAMPS
+
+    def by(self, source: str) -> "Evidence":
+        """The same evidence, seen from a source: the runs of santacruz are those with it."""
+        return dataclasses.replace(self, source=source)
+
+    def of(self, need: Need) -> Need:
+        """The run that stands for a need, seen from this source."""
+        return need.with_option() if self.source == BY_OPTION else need
+
+    def add(self, result: dict[str, Any]) -> None:
+        """Take a result."""
+        self.runs[self.wanted[_key(result["scenario"], result)]] = result
+
+    def __getitem__(self, need: Need) -> dict[str, Any]:
+        """Result of a run."""
+        return self.runs[self.of(need)]
+
+    def table(self, need: Need, name: str) -> dict[str, list[Any]]:
+        """One of a run's tables."""
+        run, seen = self[need], self.of(need)
+        job = {"scenario": {"name": seen.scenario}, "cc": run["cc"], "cc_params": run["cc_params"], "seed": seen.seed}
+        return store.series(store.run_dir(self.out, job), name)
+
+    def series(self, need: Need, table: str, column: str, since_s: float = 0) -> Floats:
+        """A column of one of the run's tables (of the first flow, of the bottleneck's queue) from a time on."""
+        columns = self.table(need, table)
+        keep = np.array(columns["t"]) >= since_s
+        for key, main in (("id", MAIN_FLOW), ("queue", self[need]["queue"]["link"])):
+            if key in columns:
+                keep &= np.array(columns[key]) == main
+        return np.array(columns[column], float)[keep]
+
+
+def _key(name: str, run: dict[str, Any]) -> tuple[str, str, int]:
+    return name, store.label(run["cc"], run["cc_params"]), run["seed"]
+
+
+def plan(needs: Iterable[Need], evidence: Evidence) -> list[dict[str, Any]]:
+    """Jobs of all runs that are needed, each once."""
+    asked = list(needs)
+    needs = list(dict.fromkeys(asked))
+    traced = {need for need in asked if need.trace}
+    points = {p.name: p for base in {n.scenario.partition("[")[0] for n in needs} for p in scenario.load(base)}
+    resolved = {n.scenario: scenario.resolve(points[n.scenario]) for n in needs}
+    scratch = paths.scratch("raw-")
+    planned = [
+        jobs.one(
+            points[n.scenario], resolved[n.scenario], jobs.parse_cc(n.cc), n.seed, scratch / f"{i:05d}", n in traced
+        )
+        for i, n in enumerate(needs)
+    ]
+    evidence.wanted = {_key(j["scenario"]["name"], j): n for n, j in zip(needs, planned, strict=True)}
+    return planned

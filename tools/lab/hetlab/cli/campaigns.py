@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Where runs are carried out, with a progress bar: virtual machines, QEMU, this host, two hosts."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from hetlab.build import kernel
+from hetlab.errors import LabError
+from hetlab.hosts import options
+from hetlab.hosts.runner import HostsRunner
+from hetlab.machines import qemu, qemu_files
+from hetlab.machines.runner import HostRunner, Runner, VirtualRunner, VmRunner
+from hetlab.model import jobs
+from hetlab.results import store
+from hetlab.results.campaign import Campaign
+
+err = Console(stderr=True, highlight=False)
+# For an unpatched or a patched kernel: what carries out runs, and what their results are measured with
+Place = Callable[[bool], tuple[Runner, dict[str, str]]]
+
+
+def carry_out(
+    planned: list[dict[str, Any]],
+    place: Place,
+    out: Path,
+    report: Any,
+    patched: bool | None = None,
+) -> Campaign:
+    """Run jobs with a progress bar on stderr; ``patched`` None: each on the kernel that its scenario needs."""
+    kernel.tools(err)
+    kernel.skew_objects({ppm for job in planned for ppm in job["scenario"]["clock"].values()})
+    groups = jobs.by_kernel(planned, patched)
+    built = {of: place(of) for of in groups}
+    campaign = Campaign(out, {}, report, draw_trace)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("running", total=len(planned))
+
+        def outcome(job: dict[str, Any], error: str | None, wall_s: float) -> None:
+            campaign.outcome(job, error, wall_s)
+            name = f"{job['scenario']['name']} {job['cc']}"
+            bar.update(task, advance=1, description=name)
+            if not err.is_terminal:
+                over = campaign.done + len(campaign.failed)
+                print(f"{over}/{len(planned)} {name} {error or f'{wall_s:.1f} s'}", file=sys.stderr)
+
+        for of, group in groups.items():
+            runner, campaign.hashes = built[of]
+            runner.run(group, outcome)
+    return campaign
+
+
+def draw_trace(directory: Path, result: dict[str, Any]) -> None:
+    """trace.png in the directory of a traced run."""
+    from hetlab.report import pictures, runs  # takes a second to import
+
+    pictures.draw_trace(runs.Run(directory, result))
+
+
+def virtual(machines: int | None) -> Place:
+    """Virtual-time machines."""
+
+    def place(patched: bool) -> tuple[Runner, dict[str, str]]:
+        k = kernel.kernel(err, patched)
+        modules = kernel.modules(err, k)
+        return VirtualRunner(k.executable, modules, machines), kernel.hashes(k, modules)
+
+    return place
+
+
+def emulated(series: str, clock: qemu.Clock, machines: int | None) -> Place:
+    """Machines under QEMU with one of Debian's kernels."""
+
+    def place(patched: bool) -> tuple[Runner, dict[str, str]]:
+        if patched:
+            raise LabError("--on vm: Debian's kernels have no Santa Cruz option, which these runs ask for")
+        vm = qemu_files.stock(err, series)
+        return VmRunner(vm, clock, machines), qemu_files.hashes(vm)
+
+    return place
+
+
+def this_machine(_patched: bool) -> tuple[Runner, dict[str, str]]:
+    """Namespaces of the running kernel."""
+    return HostRunner(), kernel.host_hashes()
+
+
+def two_hosts(options: options.Options) -> Place:
+    """Two others, over ssh."""
+
+    def place(_patched: bool) -> tuple[Runner, dict[str, str]]:
+        runner = HostsRunner(options, err)
+        return runner, runner.hashes()
+
+    return place
+
+
+def fail_on(campaign: Campaign) -> None:
+    """Name every failed run and exit with 1."""
+    for job, text in campaign.failed:
+        name = store.label(job["cc"], job["cc_params"])
+        print(f"failed: {job['scenario']['name']} {name} seed {job['seed']}: {text}", file=sys.stderr)
+    if campaign.failed:
+        raise typer.Exit(1)

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One run: build the network, start flows and probes, leave raw files behind.
+
+Runs as root where the packets are: inside the virtual-time kernel or on a host.
+Needs the standard library, Mininet, tc, flowgen and hetprobe, nothing else.
+Input is a job (see jobs.py), a plain dict; the only output is files in its
+directory.
+"""
+
+import ctypes
+import json
+import math
+import os
+import subprocess
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from hetlab.emulation.link import HetLink
+from hetlab.emulation.skew import skew
+from hetlab.emulation.topo import HetNet, Network
+from hetlab.emulation.tracefs import Recording
+from hetlab.emulation.waiting_tc import WaitingTc
+from hetlab.errors import LabError
+from hetlab.model.link import Loss
+
+SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
+SETTLE_S = 3
+BEGIN_EVERY_S, BEGIN_S = 10, 5
+NO_METRICS = "/proc/sys/net/ipv4/tcp_no_metrics_save"
+LEARN_PORT, LEARN_BYTES = 5000, 1000
+# Threads that wake at one instant run in an order that depends on their past: keep the
+# instants of hosts (sampling) and of flows (start, end) apart
+STAGGER_S = 20e-6
+FLOW_AFTER_S = 10e-6
+EVENT_AFTER_S = 5e-6
+PR_SET_TIMERSLACK = 29
+MODULE_OF = {
+    "westwood_fr": "tcp_westwood_fr",
+    "westwood_gfr": "tcp_westwood_fr",
+}
+SEND_KEYS = {"tcp": ("proto", "bytes", "pace_mbit"), "udp": ("proto", "rate_mbit", "packet_bytes", "on_s", "off_s")}
+RECV_KEYS = {"tcp": ("proto", "rcvlowat", "clamp"), "udp": ("proto",)}
+
+
+def module_of(cc: str) -> str:
+    """Module that holds the parameters of a congestion control."""
+    return MODULE_OF.get(cc, f"tcp_{cc}")
+
+
+class Parameters:
+    """Module parameters of a run; put back afterwards."""
+
+    def __init__(self, cc: str, params: dict[str, str]) -> None:
+        self.dir = Path("/sys/module") / module_of(cc) / "parameters"
+        self.cc = cc
+        self.params = params
+        self.before: dict[str, str] = {}
+
+    def __enter__(self) -> "Parameters":
+        try:
+            for name, value in self.params.items():
+                self._set(name, value)
+        except LabError:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        for name, value in self.before.items():
+            (self.dir / name).write_text(value)
+
+    def _set(self, name: str, value: str) -> None:
+        path = self.dir / name
+        if not path.exists():
+            known = sorted(p.name for p in self.dir.iterdir()) if self.dir.is_dir() else []
+            raise LabError(f"{self.cc}: no parameter {name!r}; it has: {', '.join(known) or 'none'}")
+        self.before[name] = path.read_text().strip()
+        try:
+            path.write_text(value)
+        except OSError as err:
+            raise LabError(f"{self.cc}: {name}={value} refused ({err.strerror}). {self._why(name)}") from err
+
+    def _why(self, name: str) -> str:
+        """Allowed range, from the module's own description of the parameter."""
+        out = subprocess.run(
+            ["modinfo", "-F", "parm", os.environ.get("HETLAB_MODULES", "") + f"/{self.dir.parent.name}.ko"],
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+        return next((line for line in out.splitlines() if line.startswith(f"{name}:")), "")
+
+
+def require_cc(names: set[str]) -> None:
+    """Abort when the kernel lacks a congestion control."""
+    have = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    for name in sorted(names - set(have)):
+        raise LabError(f"congestion control {name!r} is not in this kernel; it has: {', '.join(sorted(have))}")
+
+
+def set_seed(seed: int) -> bool:
+    """Restart the kernel's random numbers; False where the kernel has no lab_seed."""
+    if not SEED_FILE.exists():
+        return False
+    SEED_FILE.write_text(str(seed))
+    return True
+
+
+def n_op_pkts() -> float:
+    """The present operating point of santacruz."""
+    return float(Path("/sys/module/tcp_santacruz/parameters/n_op").read_text())
+
+
+def build_net(sc: dict[str, Any], seed: int) -> HetNet:
+    """Network of a resolved scenario, with the sysctls of every node."""
+    HetLink.made = 0
+    HetLink.reseed = (lambda end: f"echo {(seed << 16) + end} > {SEED_FILE}") if SEED_FILE.exists() else None
+    topo = Network(hosts=sc["hosts"], routers=sc["routers"], links=sc["links"])
+    net = HetNet(topo, route=sc["route"])
+    lines = [f"echo '{v}' > /proc/sys/{k.replace('.', '/')}" for k, v in sc["sysctl"].items()]
+    for node in net.hosts:
+        for line in lines:
+            out = node.cmd(f"{line} || echo failed").strip()
+            if out:
+                raise LabError(f"{node.name}: sysctl {line}: {out}")
+    for host, ppm in sc["clock"].items():
+        skew(net, host, ppm)
+    return net
+
+
+def change_of(event: dict[str, Any]) -> dict[str, Any]:
+    """Keywords of HetLink.change for an event of a resolved scenario."""
+    values: dict[str, Any] = {k: event[k] for k in ("delay_ms", "rate_mbit") if k in event}
+    if "loss_percent" in event:
+        values["loss"] = Loss("random" if event["loss_percent"] else "none", event["loss_percent"])
+    return values | {"forward": event["way"] == "forward", "reverse": event["way"] == "reverse"}
+
+
+def sleep_until(t: float) -> None:
+    """Sleep to a time of CLOCK_MONOTONIC."""
+    time.sleep(max(t - time.clock_gettime(time.CLOCK_MONOTONIC), 0))
+
+
+def begin_at(aligned: bool) -> float:
+    """CLOCK_MONOTONIC of the next whole second that leaves time to settle.
+
+    ``aligned`` is for virtual and emulated machines: that second is BEGIN_S past a multiple of BEGIN_EVERY_S on the
+    wall's clock, for santacruz drains at those multiples, and what it does must not depend on how long the network
+    took to build.
+    """
+    t0 = math.ceil(time.clock_gettime(time.CLOCK_MONOTONIC)) + SETTLE_S
+    if not aligned:
+        return t0
+    wall_s = round(t0 - time.clock_gettime(time.CLOCK_MONOTONIC) + time.time(), 3)
+    return t0 + (BEGIN_S - wall_s) % BEGIN_EVERY_S
+
+
+class Run:
+    """A running experiment and the processes that belong to it."""
+
+    def __init__(self, job: dict[str, Any], net: HetNet) -> None:
+        self.job = job
+        self.sc = job["scenario"]
+        self.net = net
+        self.dir = Path(job["dir"])
+        self.bin = os.environ.get("HETLAB_BIN", "")
+        self._learn_routes()
+        self.t0 = begin_at(SEED_FILE.exists() or job.get("emulated", False))
+        self.until = self.sc["duration_s"] + 0.5
+        self.procs: list[tuple[str, subprocess.Popen[str]]] = []
+        self.tc = WaitingTc()
+
+    def tool(self, name: str) -> str:
+        """Path of one of our programs."""
+        return str(Path(self.bin) / name) if self.bin else name
+
+    def _learn_routes(self) -> None:
+        """One short connection wherever a route gives a window.
+
+        The kernel takes snd_cwnd_clamp and ssthresh of a route from its cache of metrics
+        alone, which a connection fills when it ends.
+        """
+        tcp = [f for f in self.sc["flows"] if f["proto"] == "tcp"]
+        for src, dst in dict.fromkeys((f["src"], f["dst"]) for f in tcp):
+            if not set(self.sc["route"].get(src, "").split()) & {"cwnd", "ssthresh"}:
+                continue
+            self.net.get(src).cmd(f"echo 0 > {NO_METRICS}")
+            t0 = time.clock_gettime(time.CLOCK_MONOTONIC) + 1
+            to = f"addr={self.net.address(src, dst, self.sc['ipv6'])},port={LEARN_PORT}"
+            ends = {dst: f"role=recv,id=0,port={LEARN_PORT}", src: f"role=send,id=0,{to},bytes={LEARN_BYTES}"}
+            words = [self.tool("flowgen"), "--t0", f"{t0:.9f}", "--out", os.devnull]
+            procs = [self.net.get(host).popen([*words, flow], text=True) for host, flow in ends.items()]
+            if faults := [p.communicate()[1] for p in procs if p.wait()]:
+                raise LabError(f"{src}: route: {self.sc['route'][src]}: {'; '.join(faults).strip()[-500:]}")
+            self.net.get(src).cmd(f"echo 1 > {NO_METRICS}")
+
+    def start(self) -> None:
+        """Start the probe and what changes links, then one flowgen per host that has flows."""
+        for event in self.sc["events"]:
+            link, forward = self.net.by_name[event["link"]], event["way"] == "forward"
+            for point in (link.queue_point(forward), link.impair_point(forward)):
+                if point:
+                    self.tc.prepare(*point)
+        self._probe()
+        for i, host in enumerate(self.sc["hosts"]):
+            flows = self._flow_args(host)
+            if not flows:
+                continue
+            out = self.dir / f"flows-{host}.jsonl"
+            t0 = self.t0 + (i + 1) * STAGGER_S
+            args = [self.tool("flowgen"), "--t0", f"{t0:.9f}", "--out", str(out)]
+            args += ["--sample-ms", str(self.sc["measure"]["sample_ms"]), "--until", f"{self.until:.3f}"]
+            self._spawn(f"flowgen-{host}", self.net.get(host).popen(args + flows, text=True))
+
+    def _spawn(self, name: str, proc: "subprocess.Popen[str]") -> None:
+        self.procs.append((name, proc))
+
+    def _flow_args(self, host: str) -> list[str]:
+        args = []
+        for flow in self.sc["flows"]:
+            if flow["src"] == host:
+                args.append(self._send_arg(flow))
+            if flow["dst"] == host:
+                keys = [f"{k}={flow[k]}" for k in RECV_KEYS[flow["proto"]] if flow.get(k)]
+                args.append(",".join(["role=recv", f"id={flow['id']}", f"port={flow['port']}", *keys]))
+        return args
+
+    def _send_arg(self, flow: dict[str, Any]) -> str:
+        addr = self.net.address(flow["src"], flow["dst"], self.sc["ipv6"])
+        words = ["role=send", f"id={flow['id']}", f"addr={addr}", f"port={flow['port']}"]
+        start = flow["start_s"] + FLOW_AFTER_S * (1 + flow["id"] / 1000)
+        words += [f"start={start:.9f}", f"duration={flow['duration_s']:g}"]
+        given = {k: flow[k] for k in SEND_KEYS[flow["proto"]] if flow.get(k)}
+        words += [f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in given.items()]
+        if flow["proto"] == "tcp":
+            words += [f"sport={flow['port'] + 20000}", f"cc={flow['cc'] or self.job['cc']}"]
+        return ",".join(words)
+
+    def _probe(self) -> None:
+        args = [self.tool("hetprobe"), "--t0", f"{self.t0:.9f}", "--until", f"{self.until:.3f}"]
+        args += ["--out", str(self.dir), "--queue-ms", str(self.sc["measure"]["queue_ms"])]
+        for name in self.sc["measure"]["queues"]:
+            node, dev = self._queue(name)
+            args += ["--queue", f"{name},/proc/{node.pid}/ns/net,{dev},root"]
+        for label, node, dev, way in self._captures():
+            args += ["--capture", f"{label},/proc/{node.pid}/ns/net,{dev},{way}"]
+        if self.sc["measure"]["pcap"]:
+            args.append("--pcap")
+        proc = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self._spawn("hetprobe", proc)
+        if not proc.stdout or proc.stdout.readline().strip() != "ready":
+            raise LabError(f"hetprobe: {proc.communicate()[1].strip()}")
+
+    def _link(self, name: str) -> tuple[HetLink, bool]:
+        link, _, way = name.partition(".")
+        return self.net.by_name[link], way != "reverse"
+
+    def _queue(self, name: str) -> tuple[Any, str]:
+        link, forward = self._link(name)
+        return link.queue_point(forward)
+
+    def _captures(self) -> list[tuple[str, Any, str, str]]:
+        """Departure and arrival of the packets whose delay is measured."""
+        found = []
+        for src, dst in self.sc["measure"]["owd"]:
+            first, forward = self.net.path(src, dst)[0]
+            last, last_forward = self.net.path(src, dst)[-1]
+            found.append((f"{src}-{dst}.tx", *first.departure_point(forward)))
+            found.append((f"{src}-{dst}.rx", *last.arrival_point(last_forward)))
+        return found
+
+    def departed_ms(self) -> dict[str, float]:
+        """For each measured pair, the delay before the point of departure."""
+        found = {}
+        for src, dst in self.sc["measure"]["owd"]:
+            link, forward = self.net.path(src, dst)[0]
+            found[f"{src}-{dst}"] = link.departed_ms(forward)
+        return found
+
+    def wait(self) -> None:
+        """Reseed just before the start, change links, wait for the end, check every process."""
+        ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1)
+        sleep_until(self.t0 - 0.5)
+        set_seed(self.job["seed"])
+        for event in self.sc["events"]:
+            sleep_until(self.t0 + event["at_s"] + EVENT_AFTER_S)
+            self.net.by_name[event["link"]].change(tc=self.tc, **change_of(event))
+        errors = []
+        for name, proc in self.procs:
+            out, err = proc.communicate()
+            if proc.returncode:
+                errors.append(f"{name} ended with {proc.returncode}: {(err or out or '').strip()[-500:]}")
+        if errors:
+            raise LabError("; ".join(errors))
+
+    def counters(self) -> dict[str, Any]:
+        """What the qdiscs of every link counted, by link and direction."""
+        seen: dict[str, list[dict[str, Any]]] = {}
+
+        def stats(point: tuple[Any, str] | None) -> dict[str, Any] | None:
+            if not point:
+                return None
+            node, dev = point
+            if node.name not in seen:
+                seen[node.name] = json.loads(node.cmd("tc -s -j qdisc show") or "[]")
+            return next((q for q in seen[node.name] if q["dev"] == dev and q.get("root")), None)
+
+        found: dict[str, Any] = {}
+        for name, link in self.net.by_name.items():
+            for way, forward in (("forward", True), ("reverse", False)):
+                found[f"{name}.{way}"] = {
+                    "queue": stats(link.queue_point(forward)),
+                    "impair": stats(link.impair_point(forward)),
+                }
+        return found
+
+    def stop(self) -> None:
+        """Kill what still runs."""
+        self.tc.stop()
+        for _name, proc in self.procs:
+            if proc.poll() is None:
+                proc.kill()
+                proc.communicate()
+
+
+def run_job(job: dict[str, Any]) -> None:
+    """Run one job and leave meta.json beside the raw files; LabError on any failure."""
+    directory = Path(job["dir"])
+    directory.mkdir(parents=True, exist_ok=True)
+    names = {f["cc"] or job["cc"] for f in job["scenario"]["flows"] if f["proto"] == "tcp"}
+    require_cc(names)
+    with ExitStack() as stack:
+        # Before the seed: starting it draws random numbers
+        trace = stack.enter_context(Recording()) if job.get("trace") else None
+        seeded = set_seed(job["seed"])
+        stack.enter_context(Parameters(job["cc"], job["cc_params"]))
+        net = build_net(job["scenario"], job["seed"])
+        run = Run(job, net)
+        try:
+            run.start()
+            run.wait()
+            meta = {
+                "kernel": os.uname().release,
+                "seeded": seeded,
+                "counters": run.counters(),
+                "departed_ms": run.departed_ms(),
+                "available_cc": sorted(names),
+            }
+            if trace:
+                trace.save(directory / "trace.txt")
+                meta |= {"t0_s": run.t0, "n_op_pkts": n_op_pkts()}
+        finally:
+            run.stop()
+            net.stop()
+    (directory / "meta.json").write_text(json.dumps(meta, indent=1))

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Mininet link whose two directions are emulated exactly, or not at all; see hetlab.emulation.qdiscs.
+
+What tc reports afterwards is compared with what was asked for; any difference aborts the run.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from mininet.link import Intf, Link
+from mininet.node import Node
+
+from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs
+from hetlab.errors import LabError
+from hetlab.model.link import Direction, Loss
+
+OFFLOADS = "tso off gso off gro off"
+# A host's end of a link with offload: the stack makes and takes packets of many segments, which
+# are apart on the wire; the receiver waits for more as long as a network card holds its interrupt
+HOST_OFFLOADS = "tso off gso on gro on"
+GRO_WAIT_NS = 50_000
+
+
+def shell(node: Node, script: str) -> str:
+    """Run a script in a Mininet node; any failure aborts with its output."""
+    if not getattr(node, "quiet_shell", False):
+        node.cmd("PS2=")  # no continuation prompts among the output
+        node.quiet_shell = True
+    out = node.cmd(f"( set -e\n{script}\n) 2>&1; echo status=$?")
+    body, _, status = out.strip().rpartition("status=")
+    if status.strip() != "0":
+        raise LabError(f"{node.name}: {body.strip() or 'failed without a word'}\n{script[:2000]}")
+    return str(body).strip()
+
+
+TcRunner = Callable[[Node, list[str]], str]
+
+
+def start_tc(node: Node, commands: list[str]) -> str:
+    """Run commands of tc, the last of which shows qdiscs; returns what it shows, as JSON."""
+    return shell(node, "tc -j -batch - <<BATCH\n" + "\n".join(commands) + "\nBATCH")
+
+
+class HetIntf(Intf):
+    """An interface that HetLink configures; nothing is left to ifconfig."""
+
+    def config(self, **_params: Any) -> dict[str, Any]:
+        """Keep Mininet from touching the interface."""
+        return {}
+
+
+class HetLink(Link):
+    """A veth pair with a :class:`Direction` each way.
+
+    Keywords are those of Direction; ``forward`` and ``reverse`` (a Direction or
+    its keywords as a dict) set the two ways apart, node1 to node2 is forward.
+    ``label`` names the link in results, ``offload`` lets hosts at its ends use
+    segmentation and receive offload. ``reseed``, where it is set, is called
+    with the number of a link's end and gives a shell line that restarts the
+    kernel's random numbers: netem draws the seed of its losses when it is made.
+    """
+
+    reseed: ClassVar[Callable[[int], str] | None] = None
+    made: ClassVar[int] = 0
+
+    def __init__(
+        self,
+        node1: Node,
+        node2: Node,
+        forward: Direction | dict[str, Any] | None = None,
+        reverse: Direction | dict[str, Any] | None = None,
+        mtu: int = 1500,
+        label: str = "",
+        offload: bool = False,
+        **params: Any,
+    ) -> None:
+        self.label = label or f"{node1.name}-{node2.name}"
+        names = Direction.__dataclass_fields__
+        common = {k: params.pop(k) for k in list(params) if k in names}
+        self.forward = _direction(forward, common, mtu)
+        self.reverse = _direction(reverse, common, mtu)
+        self.mtu = mtu
+        self.offload = offload
+        params.setdefault("intf", HetIntf)
+        super().__init__(node1, node2, **params)
+        ends = [(node1, self.intf1.name), (node2, self.intf2.name)]
+        plans = [
+            plan(self.forward, ends[0][1], _ifb(ends[1][1]), is_host(node1)),
+            plan(self.reverse, ends[1][1], _ifb(ends[0][1]), is_host(node2)),
+        ]
+        self.plans = plans
+        for i, (node, dev) in enumerate(ends):
+            self._setup(node, dev, plans[i].near, plans[1 - i].far)
+
+    def _setup(self, node: Node, dev: str, near: tuple[Qdisc, ...], far: tuple[Qdisc, ...]) -> None:
+        """Configure one end and read it back."""
+        lines = [f"ip link set {dev} mtu {self.mtu} up"]
+        if self.offload and is_host(node):
+            lines.append(f"ethtool -K {dev} {HOST_OFFLOADS} >/dev/null")
+            lines.append(f"echo {GRO_WAIT_NS} > /sys/class/net/{dev}/gro_flush_timeout")
+        else:
+            lines.append(f"ethtool -K {dev} {OFFLOADS} >/dev/null")
+        batch = [f"qdisc add dev {q.dev} {q.args}" for q in (*near, *far)]
+        if far:
+            ifb = _ifb(dev)
+            lines.append(f"ip link add {ifb} type ifb; ip link set {ifb} mtu {self.mtu} up")
+            batch.append(f"qdisc add dev {dev} ingress")
+            batch.append(f"filter add dev {dev} parent ffff: matchall action mirred egress redirect dev {ifb}")
+        if batch:
+            if HetLink.reseed:
+                lines.append(HetLink.reseed(HetLink.made))
+            HetLink.made += 1
+            lines.append("tc -batch - <<BATCH\n" + "\n".join(batch) + "\nBATCH")
+            lines.append("tc -j qdisc show | tail -n 1")
+        out = shell(node, "\n".join(lines))
+        if not batch:
+            return
+        got = json.loads(out[out.index("[{") :])
+        for want in (*near, *far):
+            wrong = mismatch(want, [q for q in got if q["dev"] == want.dev])
+            if wrong:
+                raise LabError(f"{node.name}: tc did not take {want.args!r} on {want.dev}: {wrong}")
+
+    def change(self, *, forward: bool = True, reverse: bool = True, tc: TcRunner | None = None, **values: Any) -> None:
+        """Change rate, delay, jitter or loss of a running link, e.g. ``change(delay_ms=33)``.
+
+        Packets on their way keep their old delay, those in a drop-tail queue the
+        time of their departure. What a direction was made without cannot be
+        changed: LabError. ``tc`` runs commands in a node, see hetlab.emulation.waiting_tc.
+        """
+        for wanted, ahead in ((forward, True), (reverse, False)):
+            if not wanted:
+                continue
+            way = replace(self.forward if ahead else self.reverse, **values)
+            if "rate_mbit" in values:
+                node, dev = self.queue_point(ahead)
+                self._change(node, rate_qdiscs(way, dev), tc or start_tc)
+            if values.keys() - {"rate_mbit"}:
+                point = self.impair_point(ahead)
+                if not point:
+                    raise LabError(f"link {self.label}: no delay or loss stage to change")
+                self._change(point[0], delay_qdisc(way, point[1], running=True), tc or start_tc)
+            if ahead:
+                self.forward = way
+            else:
+                self.reverse = way
+
+    def _change(self, node: Node, new: list[Qdisc], tc: TcRunner) -> None:
+        """Give the qdiscs of a stage new arguments and read them back."""
+        out = tc(node, [*(f"qdisc change dev {q.dev} {q.args}" for q in new), f"qdisc show dev {new[0].dev}"])
+        got = json.loads(out[out.index("[{") :])
+        for want in new:
+            wrong = mismatch(want, got)
+            if wrong:
+                raise LabError(f"link {self.label}: tc did not take {want.args!r}: {wrong}")
+
+    def queue_point(self, forward: bool) -> tuple[Node, str]:
+        """Node and device whose root qdisc is the rate-limited queue of a direction."""
+        near, far = (self.intf1, self.intf2) if forward else (self.intf2, self.intf1)
+        p = self.plans[0 if forward else 1]
+        return (far.node, _ifb(far.name)) if p.rate_far else (near.node, near.name)
+
+    def impair_point(self, forward: bool) -> tuple[Node, str] | None:
+        """Node and device of the delay and loss qdisc of a direction, if there is one."""
+        near, far = (self.intf1, self.intf2) if forward else (self.intf2, self.intf1)
+        p = self.plans[0 if forward else 1]
+        if p.rate_far:
+            return (near.node, near.name) if p.near else None
+        return (far.node, _ifb(far.name)) if p.far else None
+
+    def departure_point(self, forward: bool) -> tuple[Node, str, str]:
+        """Where to capture packets that begin to cross the link: node, device, in or out."""
+        near, far = (self.intf1, self.intf2) if forward else (self.intf2, self.intf1)
+        if self.offload:  # where they are single segments
+            return far.node, far.name, "in"
+        return near.node, near.name, "out"
+
+    def departed_ms(self, forward: bool) -> float:
+        """Delay of this link that a packet has behind it where it is seen leaving; a host's qdisc comes first."""
+        p = self.plans[0 if forward else 1]
+        return float((self.forward if forward else self.reverse).delay_ms) if p.rate_far else 0.0
+
+    def arrival_point(self, forward: bool) -> tuple[Node, str, str]:
+        """Where to capture packets that have crossed the link: node, device, in or out."""
+        near, far = (self.intf1, self.intf2) if forward else (self.intf2, self.intf1)
+        if self.offload:  # before the host merges them; nothing but the wire is in between
+            return near.node, near.name, "out"
+        if self.plans[0 if forward else 1].far:
+            return far.node, _ifb(far.name), "out"
+        return far.node, far.name, "in"
+
+
+def _direction(way: Direction | dict[str, Any] | None, common: dict[str, Any], mtu: int) -> Direction:
+    if isinstance(way, Direction):
+        return way
+    values = {"mtu": mtu} | common | (way or {})
+    loss = values.get("loss")
+    if isinstance(loss, dict):
+        values["loss"] = Loss(**loss)
+    return Direction(**values)
+
+
+def _ifb(dev: str) -> str:
+    """Name of the ifb that carries what arrives at ``dev`` (15 characters at most)."""
+    return f"i-{dev}"[:15]
+
+
+def is_host(node: Node) -> bool:
+    """A node that does not forward is a source of traffic."""
+    return not getattr(node, "forwards", False)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The qdiscs of a link's direction: what tc is told, and what it must then report.
+
+Rate and queue are one qdisc, propagation delay, jitter and loss another one
+behind it: in a single netem, packets in flight would count against the queue.
+
+    fifo   netem rate R -14 limit queue+1    (exact drop-tail, within 1 us)
+    AQM    tbf + the AQM                     (one packet leaves early)
+    delay, jitter, loss   netem on an ifb at the receiving end
+
+A host that sends has its rate on the receiving end too, behind the delay
+(a constant delay and a FIFO commute): its own stack then sees no local drop and
+no back-pressure, like a host behind a switch.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from hetlab.model.limits import in_range
+from hetlab.model.link import Direction
+
+ETHERNET_HEADER = 14
+DELAY_LIMIT_PKTS = 1_000_000
+CAKE_FILTERS = {False: "disabled", True: "enabled"}  # as tc shows them
+# In netem a rate keeps the order of packets; this one costs a full packet 0.1 us
+ORDERLY_BIT = 100_000_000_000
+
+
+@dataclass(frozen=True)
+class Qdisc:
+    """A tc command (without ``tc qdisc add``) and what must be read back."""
+
+    dev: str
+    args: str
+    kind: str
+    expect: dict[str, Any]
+
+
+def rate_qdiscs(d: Direction, dev: str) -> list[Qdisc]:
+    """Rate and queue of a direction on device ``dev``; empty without a rate."""
+    if d.rate_mbit is None:
+        return []
+    bit = round(d.rate_mbit * 1e6)
+    if d.aqm == "fifo":
+        limit = d.queue_pkts + 1
+        return [
+            Qdisc(
+                dev,
+                f"root handle 1: netem limit {limit} rate {bit}bit -{ETHERNET_HEADER}",
+                "netem",
+                {"limit": limit, "rate.rate": bit // 8, "rate.packetoverhead": -ETHERNET_HEADER},
+            )
+        ]
+    if d.aqm == "cake":
+        return [_cake(d, dev, bit)]
+    return [_tbf(d, dev, bit), _aqm(d, dev)]
+
+
+def _cake(d: Direction, dev: str, bit: int) -> Qdisc:
+    """Its own shaper, which counts IP packets; the filter drops ACKs of a flow that a later one makes needless."""
+    words = _options({"flowmode": "besteffort", **d.aqm_options})
+    filtering = "ack-filter" if d.ack_filter else "no-ack-filter"
+    return Qdisc(
+        dev,
+        f"root handle 1: cake bandwidth {bit}bit overhead -{ETHERNET_HEADER} {filtering} {words}",
+        "cake",
+        {"bandwidth": bit // 8, "overhead": -ETHERNET_HEADER, "ack-filter": CAKE_FILTERS[d.ack_filter]},
+    )
+
+
+def _options(options: dict[str, str | int | float]) -> str:
+    """``key value`` pairs; an empty value or the key flowmode is a bare word."""
+    words = [f"{v}" if k == "flowmode" else f"{k} {v}".strip() for k, v in options.items()]
+    return " ".join(words)
+
+
+def _tbf(d: Direction, dev: str, bit: int) -> Qdisc:
+    """Shaper above an AQM; it counts the Ethernet header, so the rate allows for it."""
+    gross = round(bit * (d.mtu + ETHERNET_HEADER) / d.mtu)
+    burst = d.mtu + 2 * ETHERNET_HEADER
+    limit = (d.queue_pkts + 1) * (d.mtu + ETHERNET_HEADER) + burst
+    return Qdisc(dev, f"root handle 1: tbf rate {gross}bit burst {burst} limit {limit}", "tbf", {"rate": gross // 8})
+
+
+def _aqm(d: Direction, dev: str) -> Qdisc:
+    """The AQM below the shaper; RED takes thresholds in packets of mtu bytes."""
+    parent = f"parent 1:1 handle 10: {d.aqm}"
+    if d.aqm != "red":
+        return Qdisc(dev, f"{parent} limit {d.queue_pkts} {_options(d.aqm_options)}", d.aqm, {"limit": d.queue_pkts})
+    opts = {"min_pkts": 5, "max_pkts": 15, "probability": 0.1, "ecn": 0} | d.aqm_options
+    in_range("probability", float(opts["probability"]))
+    size = d.mtu + ETHERNET_HEADER
+    low, high = int(opts["min_pkts"]), int(opts["max_pkts"])
+    limit = d.queue_pkts * size
+    burst = max(math.ceil((2 * low + high) / 3), 1)
+    args = f"limit {limit} min {low * size} max {high * size} avpkt {size} burst {burst}"
+    return Qdisc(
+        dev,
+        f"{parent} {args} probability {opts['probability']} bandwidth {d.rate_mbit}Mbit"
+        + (" ecn" if int(opts["ecn"]) else ""),
+        "red",
+        {"limit": limit, "min": low * size, "max": high * size},
+    )
+
+
+def delay_qdisc(d: Direction, dev: str, running: bool = False) -> list[Qdisc]:
+    """Delay, jitter and loss of a direction on device ``dev``; empty without any, unless it is ``running``."""
+    if not running and not d.delay_ms and not d.impaired:
+        return []
+    us = round(d.delay_ms * 1000)
+    words = [f"limit {DELAY_LIMIT_PKTS}"]
+    expect: dict[str, Any] = {"limit": DELAY_LIMIT_PKTS}
+    words.append(f"delay {us}us")
+    expect |= {"delay.delay": us / 1e6} if us else {"delay": None}  # tc shows no jitter either
+    if d.jitter_ms:
+        words.append(f"{round(d.jitter_ms * 1000)}us")
+        expect |= {"delay.jitter": d.jitter_ms / 1e3} if us else {}
+    _timing(d, words, expect)
+    loss = d.loss.netem(d.mtu)
+    if loss:
+        words.append(loss)
+        key = "loss-gemodel.p" if d.loss.model == "gemodel" else "loss-random.loss"
+        expect[key] = d.loss.probability(d.mtu)
+    else:
+        expect["loss-random"] = None
+    if d.reorder_percent:
+        words.append(f"reorder {d.reorder_percent}%")
+        expect["reorder.reorder"] = d.reorder_percent / 100
+    if d.duplicate_percent:
+        words.append(f"duplicate {d.duplicate_percent}%")
+        expect["duplicate.duplicate"] = d.duplicate_percent / 100
+    return [Qdisc(dev, f"root handle 1: netem {' '.join(words)}", "netem", expect)]
+
+
+def _timing(d: Direction, words: list[str], expect: dict[str, Any]) -> None:
+    """Order and slots: netem lets packets that are due leave together, every so often."""
+    if d.jitter_in_order:
+        words.append(f"rate {ORDERLY_BIT}bit")
+        expect["rate.rate"] = ORDERLY_BIT // 8
+    if d.slot_ms:
+        us = round(d.slot_ms * 1000)
+        words.append(f"slot {us}us {us}us" + (f" packets {d.slot_pkts}" if d.slot_pkts else ""))
+        expect |= {"slot.min-delay": us / 1e6, "slot.max-delay": us / 1e6, "slot.packets": d.slot_pkts or 0}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where the qdiscs of a direction go: sending end, ifb of the receiving end."""
+
+    near: tuple[Qdisc, ...]
+    far: tuple[Qdisc, ...]
+    rate_far: bool
+
+
+def plan(d: Direction, near_dev: str, far_dev: str, from_host: bool) -> Plan:
+    """Distribute a direction over its two ends (see the module's text)."""
+    if from_host and not d.impaired:
+        rate = rate_qdiscs(d, far_dev)
+        delay = delay_qdisc(d, near_dev)
+        return Plan(tuple(delay), tuple(rate), True)
+    return Plan(tuple(rate_qdiscs(d, near_dev)), tuple(delay_qdisc(d, far_dev)), False)
+
+
+def mismatch(want: Qdisc, got: list[dict[str, Any]]) -> str:
+    """What tc reports differently from what was asked for; empty if nothing."""
+    for q in got:
+        if q.get("kind") == want.kind and q.get("dev", want.dev) == want.dev:
+            bad = [
+                f"{key}: wanted {value}, got {_dig(q['options'], key)}"
+                for key, value in want.expect.items()
+                if not _close(_dig(q["options"], key), value)
+            ]
+            return "; ".join(bad)
+    return f"no {want.kind} on {want.dev}"
+
+
+def _dig(options: dict[str, Any], key: str) -> Any:
+    value: Any = options
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _close(got: Any, want: float | str | None) -> bool:
+    """tc prints times and probabilities with about six digits; None: not at all."""
+    if want is None or isinstance(want, str):
+        return bool(got == want)
+    return isinstance(got, int | float) and math.isclose(got, want, rel_tol=2e-4, abs_tol=2e-6)

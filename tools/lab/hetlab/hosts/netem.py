@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The links of a scenario on one of two real hosts.
+
+All links of the path become one emulated link: their delays add up, so do their
+losses, the smallest rate has its queue. Packets of the flows' ports, and no
+others, take the way over an ifb for each direction:
+
+    netem delay, jitter, loss  ->  netem rate, or an AQM behind tbf
+
+A packet is lost before the queue here, and waits in it after its delay; with a
+constant delay nothing else differs from the lab's links.
+"""
+
+import json
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, rate_qdiscs
+from hetlab.errors import LabError
+from hetlab.model.link import Direction, Loss
+
+IFB = {"in": "hetlab-in", "out": "hetlab-out"}
+# What tc and the kernel load for this where it is not built in
+AQM_MODULES = ("sch_tbf", "sch_red", "sch_fq_codel", "sch_codel", "sch_pie", "sch_fq", "sch_cake")
+MODULES = ("ifb", "act_mirred", "cls_flower", "sch_ingress", "sch_netem", *AQM_MODULES)
+ODD = ("jitter_ms", "jitter_in_order", "slot_ms", "slot_pkts", "reorder_percent", "duplicate_percent")
+OWN = ("rate_mbit", "queue_pkts", "aqm", "aqm_options", "ack_filter")
+
+
+def path(sc: dict[str, Any], src: str, dst: str) -> list[tuple[str, bool]]:
+    """Links from one host to the other, each with whether it is passed forward."""
+    front: list[tuple[str, list[tuple[str, bool]]]] = [(src, [])]
+    seen = {src}
+    while front:
+        node, links = front.pop(0)
+        if node == dst:
+            return links
+        for name, link in sc["links"].items():
+            if node in link["ends"]:
+                forward = node == link["ends"][0]
+                peer = link["ends"][1 if forward else 0]
+                if peer not in seen:
+                    seen.add(peer)
+                    front.append((peer, [*links, (name, forward)]))
+    raise LabError(f"{sc['name']}: no path from {src} to {dst}")
+
+
+def one_way(sc: dict[str, Any], links: list[tuple[str, bool]]) -> Direction:
+    """All links of a way as one; LabError naming what does not add up."""
+    ways = [(name, sc["links"][name]["forward" if forward else "reverse"]) for name, forward in links]
+    odd = [(n, w) for n, w in ways if w["loss"]["model"] == "gemodel" or any(w[key] for key in ODD)]
+    if len(odd) > 1:
+        names = ", ".join(f"link.{n}" for n, _w in odd)
+        raise LabError(f"{sc['name']}: --netem: jitter, slots, reordering or bursts of loss on several links: {names}")
+    narrow = min((w for _n, w in ways), key=lambda w: w["rate_mbit"] or math.inf)
+    values = {key: odd[0][1][key] for key in ODD} if odd else {}
+    values |= {key: narrow[key] for key in OWN}
+    delay_ms = sum(w["delay_ms"] for _n, w in ways)
+    return Direction(**values, delay_ms=delay_ms, loss=_loss(sc, ways), mtu=narrow["mtu"])
+
+
+def _loss(sc: dict[str, Any], ways: list[tuple[str, dict[str, Any]]]) -> Loss:
+    lossy = [(Loss(**w["loss"]), w["mtu"]) for _n, w in ways if w["loss"]["model"] != "none"]
+    if not lossy:
+        return Loss()
+    if len(lossy) == 1:
+        return lossy[0][0]
+    if any(loss.model == "gemodel" for loss, _mtu in lossy):
+        raise LabError(f"{sc['name']}: --netem: bursts of loss (gemodel) beside other loss on the path")
+    kept = math.prod(1 - loss.probability(mtu) for loss, mtu in lossy)
+    return Loss("random", 100 * (1 - kept))
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """One emulated link on a host: what arrives there and what leaves."""
+
+    arriving: Direction
+    leaving: Direction
+
+    def describe(self) -> dict[str, Any]:
+        """For the result."""
+        return {"arriving": asdict(self.arriving), "leaving": asdict(self.leaving)}
+
+    def install(self, host: Any, dev: str, peer: str, ports: list[int]) -> None:
+        """Build it on interface ``dev`` for the ports of the flows with ``peer``."""
+        self._refuse_qdisc(host, dev)
+        host.call("change", args=["tc", "qdisc", "add", "dev", dev, "clsact"], undo=_tc_del(dev))
+        for way, direction in (("in", self.arriving), ("out", self.leaving)):
+            ifb = IFB[way]
+            host.call("change", args=["ip", "link", "add", ifb, "type", "ifb"], undo=["ip", "link", "del", ifb])
+            host.call("change", args=["ip", "link", "set", ifb, "up"], undo=None)
+            for q in _qdiscs(direction, ifb):
+                host.call("change", args=["tc", "qdisc", "add", "dev", ifb, *q.args.split()], undo=None)
+                self._check(host, q)
+            for words in _filters(way, peer, ports):
+                args = ["tc", "filter", "add", "dev", dev, *words, "action", "mirred", "egress", "redirect", "dev", ifb]
+                host.call("change", args=args, undo=None)
+
+    @staticmethod
+    def _refuse_qdisc(host: Any, dev: str) -> None:
+        """Where somebody else's filters are, ours would come before or after them."""
+        for q in host.facts["qdiscs"]:
+            if q["kind"] in ("ingress", "clsact"):
+                raise LabError(f"{host}: {dev} has a {q['kind']} qdisc already; --netem needs to add its own")
+
+    @staticmethod
+    def _check(host: Any, want: Qdisc) -> None:
+        handle = want.args.split("handle ")[1].split()[0]
+        got = json.loads(host.call("show", args=["tc", "-j", "qdisc", "show", "dev", want.dev]))
+        wrong = mismatch(want, [q for q in got if q["handle"] == handle])
+        if wrong:
+            raise LabError(f"{host}: tc did not take {want.args!r} on {want.dev}: {wrong}")
+
+    def counters(self, host: Any, arriving: str, leaving: str) -> dict[str, Any]:
+        """What the qdiscs counted, as metrics.queue_result reads it, under the names of the two ways."""
+        found = {arriving: _counted(host, IFB["in"]), leaving: _counted(host, IFB["out"])}
+        for stages in found.values():
+            if not stages["impair"]["packets"]:
+                raise LabError(f"{host}: no packet of the flows took the emulated link (is the path translated, NAT?)")
+        return found
+
+
+def _tc_del(dev: str) -> list[str]:
+    return ["tc", "qdisc", "del", "dev", dev, "clsact"]
+
+
+def _qdiscs(d: Direction, ifb: str) -> list[Qdisc]:
+    """Delay and loss first; rate and queue are its children."""
+    first = delay_qdisc(d, ifb, running=True)
+    return first + [replace(q, args=_below(q.args)) for q in rate_qdiscs(d, ifb)]
+
+
+def _below(args: str) -> str:
+    """Handles one level further down."""
+    lower = args.replace("parent 1:1 handle 10:", "parent 2:1 handle 10:")
+    return lower.replace("root handle 1:", "parent 1:1 handle 2:")
+
+
+def _filters(way: str, peer: str, ports: list[int]) -> list[list[str]]:
+    """Words of tc-filter(8) for every port at either end."""
+    family = "ipv6" if ":" in peer else "ip"
+    hook, address = ("ingress", "src_ip") if way == "in" else ("egress", "dst_ip")
+    head = [hook, "protocol", family, "flower", "ip_proto", "tcp", address, peer]
+    return [[*head, end, str(port)] for port in ports for end in ("dst_port", "src_port")]
+
+
+def _counted(host: Any, ifb: str) -> dict[str, Any]:
+    """Of both stages; the first one's drops include the second one's."""
+    got = json.loads(host.call("show", args=["tc", "-s", "-j", "qdisc", "show", "dev", ifb]))
+    by_handle = {q["handle"]: q for q in got}
+    first, second = by_handle["1:"], by_handle.get("2:")
+    return {"impair": first | {"drops": first["drops"] - (second["drops"] if second else 0)}, "queue": second}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What ``--on hosts`` is told, and whether a job fits two hosts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hetlab.errors import LabError
+from hetlab.hosts import netem
+from hetlab.hosts.traffic import TRAFFIC
+
+MOST_FLOWS = 64
+
+
+@dataclass(frozen=True)
+class Options:
+    """What ``hetlab run --on hosts`` was told."""
+
+    sender: str
+    receiver: str
+    sender_address: str | None = None
+    receiver_address: str | None = None
+    traffic: str = "iperf3"
+    netem: str = "none"
+    ssh_options: tuple[str, ...] = ()
+
+
+def options(
+    on: str,
+    sender: str | None,
+    receiver: str | None,
+    sender_address: str | None,
+    receiver_address: str | None,
+    traffic: str,
+    netem: str,
+    ssh_options: list[str] | None,
+) -> Options | None:
+    """Options of ``--on hosts``, None for other places; LabError where they do not go together."""
+    if on != "hosts":
+        if any((sender, receiver, sender_address, receiver_address, ssh_options)) or netem != "none":
+            raise LabError("--sender, --receiver, their addresses, --netem and --ssh-option go with --on hosts")
+        return None
+    if not sender or not receiver:
+        raise LabError("--on hosts needs --sender [USER@]HOST and --receiver [USER@]HOST")
+    return Options(sender, receiver, sender_address, receiver_address, traffic, netem, tuple(ssh_options or ()))
+
+
+def fit(job: dict[str, Any], options: Options) -> dict[str, Any]:
+    """A job as two hosts can carry it out; LabError naming what they cannot do."""
+    sc = job["scenario"]
+    ends = list(dict.fromkeys(name for f in sc["flows"] for name in (f["src"], f["dst"])))
+    faults = [*_faults(sc, ends), *_flow_faults(sc, options)]
+    if job.get("trace"):
+        faults.append("--trace is not for --on hosts: use trace-cmd there")
+    if faults:
+        raise LabError("\n".join(f"{sc['name']} does not fit --on hosts: {fault}" for fault in faults))
+    if options.netem != "none":
+        emulation(sc, options.netem)
+    measure = sc["measure"] | {"owd": [], "queues": [], "pcap": False}
+    if options.netem == "none":
+        sc = sc | {"links": {}, "events": []}
+        measure["bottleneck"] = None
+    return job | {"scenario": sc | {"measure": measure}}
+
+
+def _faults(sc: dict[str, Any], ends: list[str]) -> Iterator[str]:
+    if len(ends) != 2:
+        yield f"it has flows between {', '.join(ends)}; two hosts are the ends of one path"
+    for host, words in sc["route"].items():
+        if words:
+            yield f"route.{host} ({words}): routes of real hosts are not changed"
+    for host in sc["clock"]:
+        yield f"clock.{host}: clocks of real hosts are not changed"
+    if len(sc["flows"]) > MOST_FLOWS:
+        yield f"{len(sc['flows'])} flows: at most {MOST_FLOWS}"
+
+
+def _flow_faults(sc: dict[str, Any], options: Options) -> Iterator[str]:
+    for f in sc["flows"]:
+        if f["proto"] != "tcp":
+            yield f"flow.{f['name']} is {f['proto']}; only tcp flows are made"
+        elif why := TRAFFIC[options.traffic].refusal(f):
+            yield f"flow.{f['name']}: {why}"
+    if options.netem != "none" and sc["events"]:
+        yield "its links change while it runs: not with --netem"
+
+
+def emulation(sc: dict[str, Any], on: str) -> netem.Emulation:
+    """The scenario's links as one, for the host that emulates them."""
+    src, dst = sc["flows"][0]["src"], sc["flows"][0]["dst"]
+    there = netem.one_way(sc, netem.path(sc, src, dst))
+    back = netem.one_way(sc, netem.path(sc, dst, src))
+    return netem.Emulation(there, back) if on == "receiver" else netem.Emulation(back, there)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0
+"""hetlab exec: one command in a virtual-time machine, its output as it comes."""
+
+import os
+import shlex
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+from hetlab import paths
+from hetlab.machines import uml
+
+POLL_S = 0.02
+STOPPED = 124
+LOST = 125
+
+
+def script(command: list[str], directory: Path) -> str:
+    """Shell script that runs the command where the caller stands, streams apart."""
+    out, errors = directory / "stdout", directory / "stderr"
+    return "\n".join(
+        [
+            f"cd {shlex.quote(os.getcwd())} || exit 1",
+            f"{shlex.join(command)} >{shlex.quote(str(out))} 2>{shlex.quote(str(errors))} </dev/null",
+        ]
+    )
+
+
+class Stream:
+    """Follows a file that the machine writes and copies it to one of our streams."""
+
+    def __init__(self, path: Path, to: IO[bytes]) -> None:
+        path.touch()
+        self.source = open(path, "rb")  # noqa: SIM115 - closed in close()
+        self.to = to
+
+    def copy(self) -> None:
+        """Pass on what is new."""
+        data = self.source.read()
+        if data:
+            self.to.write(data)
+            self.to.flush()
+
+    def close(self) -> None:
+        """Pass on the rest."""
+        self.copy()
+        self.source.close()
+
+
+def execute(
+    executable: Path, modules: Path, command: list[str], wall_limit_s: float, out: IO[bytes] | None = None
+) -> int:
+    """Run a command; its exit status, or 124 after the limit, or 125 if the machine was lost.
+
+    Its output goes to ``out`` or, without, to our own.
+    """
+    directory = paths.scratch("exec-")
+    streams = [Stream(directory / "stdout", out or sys.stdout.buffer), Stream(directory / "stderr", sys.stderr.buffer)]
+    machine = uml.boot(executable, modules, script(command, directory), directory, uml.cpus()[0])
+    status: int | None = None
+    try:
+        while machine.proc.poll() is None and time.monotonic() - machine.started < wall_limit_s:
+            for stream in streams:
+                stream.copy()
+            time.sleep(POLL_S)
+        stopped = machine.proc.poll() is None
+        machine.kill()
+        status = machine.status()
+        for stream in streams:
+            stream.close()
+        if status is None:
+            return _explain(machine, stopped, command, wall_limit_s)
+        return status
+    finally:
+        machine.kill()
+        if status is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _explain(machine: uml.Machine, stopped: bool, command: list[str], wall_limit_s: float) -> int:
+    if stopped:
+        print(
+            f"hetlab: {command[0]} was stopped after {wall_limit_s:g} s of real time. Virtual time stands still\n"
+            "while a program computes; one that polls the clock in a loop without blocking (iperf3 does)\n"
+            "never sees it move. Use flowgen for traffic, or --wall-limit if it only needs longer.",
+            file=sys.stderr,
+        )
+        return STOPPED
+    print(f"hetlab: the machine ended before the command did:\n{machine.console_tail(20)}", file=sys.stderr)
+    return LOST

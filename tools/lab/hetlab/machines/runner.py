@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Carry out jobs: several virtual-time or emulated machines side by side, this host, or two others.
+
+All runners take the same jobs and leave the same files. A machine that dies or
+overruns its wall-clock limit costs its own job and no other.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from hetlab import paths
+from hetlab.errors import LabError
+from hetlab.machines import qemu, qemu_files, uml
+from hetlab.paths import BIN, VENV
+
+POLL_S = 0.05
+# One second of scenario costs far less than this on any link we have
+WALL_PER_VIRTUAL_S = 10.0
+WALL_FLOOR_S = 300.0
+# Booting and running an emulated machine costs several times as much
+VM_WALL_FACTOR = 4.0
+
+Outcome = Callable[[dict[str, Any], str | None, float], None]
+
+
+def wall_limit_s(job: dict[str, Any]) -> float:
+    """After this much real time a job counts as hung."""
+    return max(WALL_FLOOR_S, WALL_PER_VIRTUAL_S * float(job["scenario"]["duration_s"]))
+
+
+class Runner(Protocol):
+    """Carries out jobs."""
+
+    def run(self, jobs: list[dict[str, Any]], outcome: Outcome) -> None:
+        """Run all jobs; ``outcome(job, error or None, wall seconds)`` is called for each as it ends."""
+
+
+class SideBySide:
+    """Each job in a machine of its own, one a CPU: what a run measures cannot depend on another."""
+
+    def __init__(self, machines: int | None = None) -> None:
+        self.cpus = uml.cpus()[: machines or None]
+
+    def seat(self, job: dict[str, Any], directory: Path, cpu: int) -> "Seat":
+        """Start a machine for a job."""
+        raise NotImplementedError
+
+    def run(self, jobs: list[dict[str, Any]], outcome: Outcome) -> None:
+        """As of any runner."""
+        queue = paths.scratch("queue-")
+        waiting = list(enumerate(jobs))
+        at_work: dict[int, Seat] = {}
+        try:
+            while waiting or at_work:
+                for cpu in self.cpus:
+                    if cpu not in at_work and waiting:
+                        number, job = waiting.pop(0)
+                        directory = queue / f"{number:05d}"
+                        directory.mkdir()
+                        at_work[cpu] = self.seat(job, directory, cpu)
+                for cpu, seat in list(at_work.items()):
+                    if seat.over():
+                        seat.machine.kill()
+                        outcome(seat.job, seat.error, seat.wall_s)
+                        del at_work[cpu]
+                time.sleep(POLL_S)
+        finally:
+            for seat in at_work.values():
+                seat.machine.kill()
+
+
+class Seat:
+    """A job and its machine. See agent.py for the files through which they speak."""
+
+    def __init__(self, job: dict[str, Any], path: Path, machine: uml.Machine, limit_s: float) -> None:
+        self.job = job
+        self.path = path
+        self.machine = machine
+        self.limit_s = limit_s
+        self.error: str | None = None
+        self.wall_s = 0.0
+
+    def over(self) -> bool:
+        """Whether the run is over, well or not; LabError if the machine does not start at all."""
+        dead = self.machine.proc.poll() is not None  # before the files: a machine may end in between
+        begun, done, error = (self.path.with_suffix(f".{s}") for s in ("begun", "done", "error"))
+        if dead:
+            self.machine.status()
+        if done.exists() or error.exists():
+            end = done if done.exists() else error
+            self.error = error.read_text() if end is error else None
+            self.wall_s = max(end.stat().st_mtime - begun.stat().st_mtime, 0.0)
+        elif dead and not begun.exists():
+            raise LabError(f"a virtual-time machine does not start:\n{self.machine.console_tail(20)}")
+        elif dead:
+            self.error = f"the machine ended during this run:\n{self.machine.console_tail()}"
+        elif time.monotonic() - self.machine.started > self.limit_s:
+            limit = f"no end after {self.limit_s:.0f} s of real time"
+            self.error = f"{limit}: stopped (a busy loop holds virtual time still)"
+        else:
+            return False
+        return True
+
+
+class VirtualRunner(SideBySide):
+    """Virtual-time machines: User-Mode Linux."""
+
+    def __init__(self, executable: Path, modules: Path, machines: int | None = None) -> None:
+        super().__init__(machines)
+        self.executable = executable
+        self.modules = modules
+
+    def seat(self, job: dict[str, Any], directory: Path, cpu: int) -> Seat:
+        """As of any runner."""
+        path = directory / "job.json"
+        path.write_text(json.dumps(job))
+        script = f"exec {shlex.quote(str(VENV))}/bin/python -m hetlab.emulation.agent {shlex.quote(str(path))}"
+        machine = uml.boot(self.executable, self.modules, script, directory, cpu)
+        return Seat(job, path, machine, wall_limit_s(job))
+
+
+class VmRunner(SideBySide):
+    """Emulated machines: QEMU. Its files come back when a machine has ended."""
+
+    def __init__(self, vm: qemu_files.VmKernel, clock: qemu.Clock = "icount", machines: int | None = None) -> None:
+        super().__init__(machines)
+        self.vm = vm
+        self.clock = clock
+
+    def run(self, jobs: list[dict[str, Any]], outcome: Outcome) -> None:
+        """As of any runner; says what Debian's kernels do otherwise than the lab's."""
+        for name in dict.fromkeys(job["scenario"]["name"] for job in jobs if _has_red(job["scenario"])):
+            print(f"hetlab: {name}: RED of {self.vm.release} lacks the lab's patch, see docs/vm.md", file=sys.stderr)
+        super().run(jobs, outcome)
+
+    def seat(self, job: dict[str, Any], directory: Path, cpu: int) -> Seat:
+        """As of any runner."""
+        path = directory / "job.json"
+        path.write_text(json.dumps(job | {"dir": f"{qemu.OUT}/raw", "emulated": True}))
+        script = f"exec python3 -m hetlab.emulation.agent {qemu.OUT}/job.json"
+        machine = qemu.boot(
+            self.vm,
+            script,
+            directory,
+            files={f"{qemu.OUT}/job.json": path},
+            cpus=qemu.cpus_for(self.vm, self.clock),
+            clock=self.clock,
+            cpu=cpu if self.clock == "icount" else None,
+        )
+        return VmSeat(job, directory / "out" / "job.json", machine, VM_WALL_FACTOR * wall_limit_s(job))
+
+
+def _has_red(scenario: dict[str, Any]) -> bool:
+    ways = (link.get(way) for link in scenario["links"].values() for way in ("forward", "reverse"))
+    return any(way and way.get("aqm") == "red" for way in ways)
+
+
+class VmSeat(Seat):
+    """A job and its emulated machine."""
+
+    def over(self) -> bool:
+        """As of any seat."""
+        if self.machine.proc.poll() is not None and self.machine.status() is None:
+            self.error = f"the machine ended during this run:\n{self.machine.console_tail()}"
+            return True
+        if not super().over():
+            return False
+        self.wall_s = time.monotonic() - self.machine.started
+        raw = self.path.with_name("raw")
+        if raw.is_dir():
+            shutil.move(raw, self.job["dir"])
+        return True
+
+
+class HostRunner:
+    """Jobs one after the other in namespaces of this machine, in real time."""
+
+    def __init__(self) -> None:
+        if os.geteuid() != 0:
+            raise LabError("--on host needs root (network namespaces, queueing disciplines)")
+        os.environ["HETLAB_BIN"] = str(BIN)
+
+    def run(self, jobs: list[dict[str, Any]], outcome: Outcome) -> None:
+        """As of any runner."""
+        from mininet.log import setLogLevel  # Mininet is a system package: absent where only UML is used
+
+        from hetlab.emulation.experiment import run_job
+
+        setLogLevel("error")
+        for job in jobs:
+            begun = time.monotonic()
+            try:
+                run_job(job)
+                error = None
+            except LabError as err:
+                error = str(err)
+            outcome(job, error, time.monotonic() - begun)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Start virtual-time machines and take care of their end.
+
+A machine is one process tree pinned to one CPU: its threads hand over to each
+other all the time, and handing over between CPUs costs five times as much.
+"""
+
+import os
+import shlex
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from hetlab.errors import LabError
+from hetlab.paths import BIN, GUEST, LAB, VENV
+
+# Guests start here: 2025-01-01, so that no result depends on the day
+EPOCH_NS = 1_735_689_600 * 10**9
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+MEMORY = "1G"
+BOOT_SEED = 1
+
+
+@dataclass
+class Machine:
+    """A running machine."""
+
+    proc: "subprocess.Popen[bytes]"
+    job: Path
+    log: Path
+    started: float
+
+    def status(self) -> int | None:
+        """Exit status of the job, None if the machine ended without one."""
+        try:
+            return int(self.job.with_name(self.job.name + ".status").read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def kill(self) -> None:
+        """End the machine and all its threads."""
+        if self.proc.poll() is None:
+            os.killpg(self.proc.pid, signal.SIGKILL)
+        self.proc.wait()
+
+    def console_tail(self, lines: int = 8) -> str:
+        """End of what the machine said."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+
+def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int | None) -> Machine:
+    """Boot a machine that runs a shell script and stops."""
+    job = directory / "job.sh"
+    env = {
+        "PATH": f"{GUEST}/bin:{BIN}:{VENV}/bin:{SYSTEM_PATH}",
+        "HETLAB_BIN": str(BIN),
+        "HETLAB_MODULES": str(modules),
+        "PYTHONPATH": str(LAB),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "HOME": os.environ.get("HOME", "/"),
+        "LC_ALL": "C.UTF-8",
+        "TERM": os.environ.get("TERM", "dumb"),
+    }
+    exports = "\n".join(f"export {k}={shlex.quote(v)}" for k, v in env.items())
+    job.write_text(f"{exports}\n{script}\n")
+    args = [
+        *([] if cpu is None else ["taskset", "-c", str(cpu)]),
+        str(executable),
+        f"mem={MEMORY}",
+        "root=none",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "rw",
+        f"init={GUEST}/init.sh",
+        "time-travel=inf-cpu",
+        f"time-travel-start={EPOCH_NS}",
+        f"random.lab_seed={BOOT_SEED}",
+        f"uml_dir={directory}/uml/",
+        "con=null",
+        "con0=null,fd:1",
+        "quiet",
+        "loglevel=3",
+        f"PATH={SYSTEM_PATH}",
+        f"HETLAB_JOB={job}",
+        f"HETLAB_MODULES={modules}",
+    ]
+    for arg in args:
+        if " " in arg:
+            raise LabError(f"{arg}: a path with a space cannot be given to the kernel")
+    log = directory / "console.log"
+    with open(log, "wb") as out:
+        proc = subprocess.Popen(
+            args,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={"PATH": SYSTEM_PATH, "TMPDIR": "/dev/shm"},
+        )
+    return Machine(proc, job, log, time.monotonic())
+
+
+def cpus() -> list[int]:
+    """CPUs that machines may be pinned to."""
+    return sorted(os.sched_getaffinity(0))

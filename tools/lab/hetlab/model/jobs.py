@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From what the user asked for to jobs, and from finished jobs to results."""
+
+import itertools
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hetlab import paths
+from hetlab.errors import LabError
+from hetlab.model.scenario import OPTION_SYSCTL, Scenario, resolve
+
+CC = re.compile(r"^[a-z0-9_]{1,15}$")
+PARAM = re.compile(r"^([A-Za-z0-9_]+)=([^\s,]+)$")
+TRACED = "santacruz"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A congestion control with module parameters."""
+
+    cc: str
+    params: dict[str, str] = field(default_factory=dict)
+
+
+def parse_cc(text: str) -> Variant:
+    """``NAME[:param=value,...]``."""
+    name, _, rest = text.partition(":")
+    if not CC.match(name):
+        raise LabError(f"--cc {text}: {name!r} is not a congestion control name (a-z, 0-9, _; at most 15)")
+    params = {}
+    for item in filter(None, rest.split(",")):
+        match = PARAM.match(item)
+        if not match:
+            raise LabError(f"--cc {text}: {item!r} must be param=value")
+        params[match[1]] = match[2]
+    return Variant(name, params)
+
+
+def parse_seeds(seed: list[int], seeds: int | None) -> list[int] | None:
+    """``--seed N`` (repeated) or ``--seeds K`` (1..K); None: the scenario's own."""
+    if seed and seeds:
+        raise LabError("give --seed or --seeds, not both")
+    if seeds is not None and not 1 <= seeds <= 10_000:
+        raise LabError(f"--seeds {seeds}: allowed range is 1..10000")
+    for n in seed:
+        if not 0 <= n < 2**32:
+            raise LabError(f"--seed {n}: allowed range is 0..{2**32 - 1}")
+    return list(range(1, seeds + 1)) if seeds else seed or None
+
+
+def make(
+    scenarios: list[Scenario], variants: list[Variant], seeds: list[int] | None, trace: bool = False
+) -> list[dict[str, Any]]:
+    """All runs of a command: scenarios x congestion controls x seeds; ``trace`` those with santacruz."""
+    scratch = paths.scratch("raw-")
+    jobs: list[dict[str, Any]] = []
+    for scenario in scenarios:
+        resolved = resolve(scenario)
+        chosen = variants or [Variant(name) for name in scenario.model.compare] or [Variant("cubic")]
+        for variant, seed in itertools.product(chosen, seeds or scenario.model.seeds):
+            jobs.append(one(scenario, resolved, variant, seed, scratch / f"{len(jobs):05d}", trace))
+    if trace and not any(job.get("trace") for job in jobs):
+        raise LabError(f"--trace: no flow of these runs uses {TRACED}")
+    return jobs
+
+
+def one(
+    scenario: Scenario, resolved: dict[str, Any], variant: Variant, seed: int, directory: Path, trace: bool = False
+) -> dict[str, Any]:
+    """One run, with raw results in a directory; ``trace`` asks for the events of santacruz if a flow uses it."""
+    own = scenario.model.params.get(variant.cc, {})
+    params = {k: str(v) for k, v in own.items()} | variant.params
+    job = {"scenario": resolved, "cc": variant.cc, "cc_params": params, "seed": seed, "dir": str(directory)}
+    used = {flow["cc"] or variant.cc for flow in resolved["flows"] if flow["proto"] == "tcp"}
+    return job | ({"trace": True} if trace and TRACED in used else {})
+
+
+def by_kernel(jobs: list[dict[str, Any]], patched: bool | None = None) -> dict[bool, list[dict[str, Any]]]:
+    """Jobs of the unpatched (False) and the patched kernel: as told, or as their sysctls need."""
+    groups: dict[bool, list[dict[str, Any]]] = {}
+    for job in jobs:
+        needs = OPTION_SYSCTL in job["scenario"]["sysctl"] if patched is None else patched
+        groups.setdefault(needs, []).append(job)
+    return groups

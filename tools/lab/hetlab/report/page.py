@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A result directory to one HTML page: tables, plots and where the numbers come from.
+
+The page needs nothing but itself; the plots are also beside it, in ``plots/``.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from hetlab.errors import LabError
+from hetlab.report.description import description
+from hetlab.report.pictures import pictures_of
+from hetlab.report.provenance import command_of, provenance
+from hetlab.report.runs import Group, group
+from hetlab.report.tables import flow_table, table
+from hetlab.results import store
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+def write_report(directory: Path, output: Path, title: str) -> Path:
+    """Write the page for all runs below ``directory``, and its plots beside it."""
+    try:
+        groups = group(store.read_all(directory))
+        if not groups:
+            raise LabError(f"{directory}: no runs (result.json) below this directory")
+        pictures = output.parent / "plots"
+        pictures.mkdir(parents=True, exist_ok=True)
+        sections = [_section(g, pictures) for g in groups]
+        output.write_text(_render(title, sections), encoding="utf-8")
+    except (OSError, ValueError, KeyError) as err:
+        raise LabError(f"{directory}: cannot report on these results: {err!r}") from err
+    return output
+
+
+def _render(title: str, sections: list[dict[str, Any]]) -> str:
+    env = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return env.get_template("report.html.j2").render(title=title, sections=sections)
+
+
+def _section(g: Group, pictures: Path) -> dict[str, Any]:
+    command, notes = command_of(g)
+    return {
+        "anchor": g.slug,
+        "name": g.name,
+        "title": g.every[0].result["title"],
+        "description": description(g),
+        "table": table(g),
+        "flow_table": flow_table(g),
+        "pictures": pictures_of(g, pictures),
+        "provenance": provenance(g),
+        "command": command,
+        "notes": notes,
+    }

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the runs of a command bring in: results kept as each run ends, failures named at the end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hetlab.errors import LabError
+from hetlab.results import store
+
+
+@dataclass
+class Campaign:
+    """Collects what the runs of a command bring in."""
+
+    out: Path
+    hashes: dict[str, str]
+    report: Callable[[dict[str, Any]], None]
+    draw_trace: Callable[[Path, dict[str, Any]], None] | None = None
+    failed: list[tuple[dict[str, Any], str]] = field(default_factory=list)
+    done: int = 0
+
+    def outcome(self, job: dict[str, Any], error: str | None, wall_s: float) -> None:
+        """Keep a result as soon as its run ends; a failure does not lose the others."""
+        if error is not None:
+            self.failed.append((job, error))
+            return
+        try:
+            result = store.save(job, self.out, self.hashes, wall_s)
+            if job.get("trace") and self.draw_trace:
+                self.draw_trace(store.run_dir(self.out, job), result)
+        except LabError as err:
+            self.failed.append((job, str(err)))
+            return
+        except (OSError, KeyError, ValueError) as err:
+            self.failed.append((job, f"cannot evaluate the run: {err!r}"))
+            return
+        self.done += 1
+        self.report(result)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Result directories: one per run, result.json (versioned) and the raw series.
+
+    OUT/SCENARIO/CC/seed-N/result.json    numbers and where they come from
+                           flows.parquet  tcp_info of every flow over time
+                           queue.parquet  queue lengths over time
+                           owd-SRC-DST.parquet  one-way delay of every data packet, NaN: lost
+                           delivery-SRC-DST.parquet  of every segment, from its first departure to
+                                           the arrival of a copy, NaN: none arrived
+                           trace.parquet, trace-loss.parquet, trace.png
+                                          what santacruz saw and decided, with --trace
+                           run.json       wall-clock time, not reproducible
+
+Everything but run.json depends on scenario, seed, kernel and modules alone.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hetlab.errors import LabError
+from hetlab.results import metrics, santacruz_trace
+
+FORMAT_VERSION = 1
+TRACE_FILES = ("trace.parquet", "trace-loss.parquet", "trace.png")
+
+
+def run_dir(out: Path, job: dict[str, Any]) -> Path:
+    """Directory of a run; the label of the congestion control includes its parameters."""
+    parts = [job["scenario"]["name"], label(job["cc"], job["cc_params"]), f"seed-{job['seed']}"]
+    return out.joinpath(*(re.sub(r"[^\w.,=+\-]", "_", p) for p in parts))
+
+
+def label(cc: str, params: dict[str, str]) -> str:
+    """``santacruz:n_op=1.5``."""
+    return cc + "".join(f"{':' if i == 0 else ','}{k}={v}" for i, (k, v) in enumerate(sorted(params.items())))
+
+
+def _write_table(rows: list[dict[str, Any]], path: Path) -> None:
+    keys = list(dict.fromkeys(k for r in rows for k in r))
+    _write_columns({k: [r.get(k) for r in rows] for k in keys}, path)
+
+
+def _write_columns(columns: dict[str, Any], path: Path) -> None:
+    pq.write_table(pa.table(columns), path, compression="zstd")
+
+
+def save(job: dict[str, Any], out: Path, hashes: dict[str, str], wall_s: float) -> dict[str, Any]:
+    """Evaluate a finished job, write its directory, return the result."""
+    raw = metrics.read(job)
+    directory = run_dir(out, job)
+    directory.mkdir(parents=True, exist_ok=True)
+    result = (
+        {"format": FORMAT_VERSION}
+        | metrics.summarise(raw)
+        | {
+            "title": raw.scenario["title"],
+            "kernel_release": raw.meta["kernel"],
+            "reproducible": raw.meta["seeded"],
+            "hashes": hashes,
+            "scenario_resolved": raw.scenario,
+        }
+        | ({"hosts": raw.meta["hosts"]} if "hosts" in raw.meta else {})
+    )
+    _save_series(raw, directory)
+    _save_trace(raw, directory)
+    for pcap in Path(job["dir"]).glob("*.pcap"):
+        shutil.move(pcap, directory / pcap.name)
+    (directory / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+    (directory / "run.json").write_text(json.dumps({"wall_s": round(wall_s, 3)}) + "\n")
+    shutil.rmtree(job["dir"])
+    return result | {"wall_s": round(wall_s, 3)}
+
+
+def _save_series(raw: metrics.Raw, directory: Path) -> None:
+    samples = [r for r in raw.records if r["type"] == "sample"]
+    rows = [{k: v for k, v in r.items() if k not in ("type", "cc_info")} | _cc_info(r) for r in samples]
+    _write_table(rows, directory / "flows.parquet")
+    received = [{k: v for k, v in r.items() if k != "type"} for r in raw.records if r["type"] == "rsample"]
+    _write_table(received, directory / "received.parquet")
+    columns: dict[str, Any] = {"queue": [], "t": [], "pkts": []}
+    for name in raw.queue_labels:
+        t, length = metrics.queue_series(raw, name)
+        columns["queue"] += [name] * len(t)
+        columns["t"] += t.tolist()
+        columns["pkts"] += length.tolist()
+    _write_columns(columns, directory / "queue.parquet")
+    for src, dst in raw.scenario["measure"]["owd"]:
+        for kind, measure in (("owd", metrics.owd_series), ("delivery", metrics.delivery_series)):
+            t, d = measure(raw, src, dst)
+            _write_columns({"t": t, f"{kind}_ms": d * 1e3}, directory / f"{kind}-{src}-{dst}.parquet")
+
+
+def _save_trace(raw: metrics.Raw, directory: Path) -> None:
+    """Tables of a traced run; an earlier trace of an untraced one goes."""
+    for name in TRACE_FILES:
+        (directory / name).unlink(missing_ok=True)
+    if not raw.job.get("trace"):
+        return
+    path = Path(raw.job["dir"]) / "trace.txt"
+    events = santacruz_trace.parse(path.read_text(), str(path))
+    ports = {flow["port"]: flow["id"] for flow in raw.scenario["flows"] if flow["proto"] == "tcp"}
+    t0_s = raw.meta["t0_s"]
+    table = santacruz_trace.intervals(events, ports, t0_s, raw.meta["n_op_pkts"])
+    _write_columns(table, directory / "trace.parquet")
+    _write_columns(santacruz_trace.losses(events, ports, t0_s), directory / "trace-loss.parquet")
+
+
+def _cc_info(record: dict[str, Any]) -> dict[str, Any]:
+    info = record.get("cc_info") or {}
+    return {f"cc_{k}": v for k, v in info.items()}
+
+
+def read_all(out: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every run below a directory, in a fixed order."""
+    for path in sorted(out.rglob("result.json")):
+        result = json.loads(path.read_text())
+        if result.get("format") != FORMAT_VERSION:
+            raise LabError(f"{path}: result format {result.get('format')}; this hetlab reads {FORMAT_VERSION}")
+        run = path.with_name("run.json")
+        result["wall_s"] = json.loads(run.read_text())["wall_s"] if run.exists() else None
+        yield path.parent, result
+
+
+def series(directory: Path, name: str) -> dict[str, list[Any]]:
+    """Columns of one of a run's tables; empty if the run has none."""
+    path = directory / f"{name}.parquet"
+    return pq.read_table(path).to_pydict() if path.exists() else {}
