@@ -13,7 +13,7 @@ import pytest
 from hetlab.claims import evaluate
 from hetlab.claims.evidence import Evidence, plan
 from hetlab.claims.satellite import ASYM_RIVALS, KERNEL, OURS, RTT_FAIR_MBIT, path_ms
-from hetlab.model import scenario
+from hetlab.model import files, resolve
 from hetlab.results import store
 
 Job = dict[str, Any]
@@ -73,18 +73,18 @@ def test_names_begin_as_those_of_the_paper() -> None:
 
 
 def test_delay_of_a_path_that_changes() -> None:
-    (leo,) = scenario.load("hyx-leo")
-    resolved = scenario.resolve(leo)
+    (leo,) = files.load("hyx-leo")
+    resolved = resolve.resolve(leo)
     arrived = np.array([0.1, 15.04, 15.06, 30.04, 30.06, 45.06, 60.06, 74.9])
     assert path_ms(resolved, arrived) == pytest.approx([20, 20, 30, 30, 20, 35, 22.5, 22.5])
-    (geo, _deep) = scenario.load("hyx-geo")
-    assert path_ms(scenario.resolve(geo), arrived) == pytest.approx([300] * 8)
+    (geo, _deep) = files.load("hyx-geo")
+    assert path_ms(resolve.resolve(geo), arrived) == pytest.approx([300] * 8)
 
 
 def test_leo_profile_is_the_issues() -> None:
     """Round trips of 40 ms and steps of 20 to 30, 50 to 200 Mbit/s, 100 ms without anything both ways."""
-    (leo,) = scenario.load("hyx-leo")
-    events = scenario.resolve(leo)["events"]
+    (leo,) = files.load("hyx-leo")
+    events = resolve.resolve(leo)["events"]
     ahead = [e for e in events if e["way"] == "forward"]
     rtts_ms = [40, *(2 * e["delay_ms"] for e in ahead if "delay_ms" in e)]
     assert np.abs(np.diff(rtts_ms)).min() >= 20

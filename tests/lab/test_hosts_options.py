@@ -14,12 +14,12 @@ import pytest
 
 from hetlab.errors import LabError
 from hetlab.hosts import connection, netem, options, remote_agent, traffic
-from hetlab.model import jobs, scenario
+from hetlab.model import files, jobs, resolve
 
 
 def planned(name: str, *sets: str, **told: Any) -> dict[str, Any]:
-    loaded = scenario.load(name, list(sets))[0]
-    job = jobs.one(loaded, scenario.resolve(loaded), jobs.Variant("reno"), 1, Path("/nowhere"))
+    loaded = files.load(name, list(sets))[0]
+    job = jobs.one(loaded, resolve.resolve(loaded), jobs.Variant("reno"), 1, Path("/nowhere"))
     return options.fit(job, options.Options("a", "b", **told))
 
 
@@ -55,8 +55,8 @@ def test_what_does_not_fit_is_named(words: tuple[str, ...], options: dict[str, A
 
 
 def test_a_trace_is_not_for_hosts() -> None:
-    (loaded,) = scenario.load("bulk")
-    job = jobs.one(loaded, scenario.resolve(loaded), jobs.Variant("santacruz"), 1, Path("/nowhere"), trace=True)
+    (loaded,) = files.load("bulk")
+    job = jobs.one(loaded, resolve.resolve(loaded), jobs.Variant("santacruz"), 1, Path("/nowhere"), trace=True)
     with pytest.raises(LabError, match="--trace"):
         options.fit(job, options.Options("a", "b"))
 

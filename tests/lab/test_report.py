@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hetlab.errors import LabError
-from hetlab.model import scenario
+from hetlab.model import files, resolve
 from hetlab.plots import flows, style
 from hetlab.report import page, runs, series
 from hetlab.results import store
@@ -26,8 +26,8 @@ HASHES = {"kernel": "00112233aabbccdd", "modules": "ddccbbaa33221100", "commit":
 
 def resolved(name: str = "sc-basic", *sets: str) -> dict[str, Any]:
     """A scenario of ours as it is in result.json."""
-    found = scenario.load(name, list(sets))[0]
-    return dict(json.loads(json.dumps(scenario.resolve(found))))
+    found = files.load(name, list(sets))[0]
+    return dict(json.loads(json.dumps(resolve.resolve(found))))
 
 
 def flow_result(flow: dict[str, Any], mbit: float) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetlab.errors import LabError
-from hetlab.model import scenario
+from hetlab.model import files, resolve
 from hetlab.model.limits import LIMITS
 from hetlab.paths import SCENARIOS
 
@@ -36,16 +36,16 @@ OURS = [p for p in sorted(SCENARIOS.glob("*.toml")) if p.stem != "base"]
 
 @pytest.mark.parametrize("path", OURS, ids=lambda p: p.stem)
 def test_our_scenarios_resolve(path: Path) -> None:
-    for one in scenario.load(path.stem):
+    for one in files.load(path.stem):
         if not one.model.abstract:
-            resolved = scenario.resolve(one)
+            resolved = resolve.resolve(one)
             assert resolved["measure"]["bottleneck"]
             assert resolved["flows"]
 
 
 def test_minimal(tmp_path: Path) -> None:
-    (one,) = scenario.load(write(tmp_path, MINIMAL))
-    resolved = scenario.resolve(one)
+    (one,) = files.load(write(tmp_path, MINIMAL))
+    resolved = resolve.resolve(one)
     assert resolved["links"]["wire"]["forward"]["queue_pkts"] == 20
     assert resolved["links"]["wire"]["reverse"]["delay_ms"] == 10
     assert resolved["measure"]["bottleneck"] == "wire.forward"
@@ -54,22 +54,22 @@ def test_minimal(tmp_path: Path) -> None:
 
 def test_queue_in_bdp_uses_the_round_trip_of_the_path(tmp_path: Path) -> None:
     text = MINIMAL.replace("queue_pkts = 20", "queue_bdp = 0.5")
-    (one,) = scenario.load(write(tmp_path, text))
+    (one,) = files.load(write(tmp_path, text))
     # 8 Mbit/s * 20 ms / 8 / 1500 / 2 = 6.7
-    assert scenario.resolve(one)["links"]["wire"]["forward"]["queue_pkts"] == 7
+    assert resolve.resolve(one)["links"]["wire"]["forward"]["queue_pkts"] == 7
 
 
 def test_inheritance_merges_tables_and_replaces_lists(tmp_path: Path) -> None:
     write(tmp_path, MINIMAL, "parent")
     child = 'base = "parent"\ntitle = "child"\nseeds = [4]\n[link.wire]\nforward = { rate_mbit = 2 }\n'
-    (one,) = scenario.load(write(tmp_path, child, "child"))
+    (one,) = files.load(write(tmp_path, child, "child"))
     way = one.model.link["wire"].forward
     assert (way.rate_mbit, way.delay_ms, way.queue_pkts, one.model.seeds) == (2, 10, 20, [4])
 
 
 def test_sweep_is_a_cross_product(tmp_path: Path) -> None:
     text = MINIMAL + '[sweep]\n"link.wire.forward.delay_ms" = [1, 2, 3]\nduration_s = [5, 6]\n'
-    points = scenario.load(write(tmp_path, text))
+    points = files.load(write(tmp_path, text))
     assert len(points) == 6
     assert points[0].name == "x[link.wire.forward.delay_ms=1,duration_s=5]"
     assert {p.model.link["wire"].forward.delay_ms for p in points} == {1, 2, 3}
@@ -77,7 +77,7 @@ def test_sweep_is_a_cross_product(tmp_path: Path) -> None:
 
 def test_keys_of_a_sweep_that_share_their_value(tmp_path: Path) -> None:
     text = MINIMAL + '[sweep]\n"link.wire.forward.delay_ms+duration_s" = [5, 6]\n"flow.main.count" = [1, 2]\n'
-    points = scenario.load(write(tmp_path, text))
+    points = files.load(write(tmp_path, text))
     found = [(p.model.link["wire"].forward.delay_ms, p.model.duration_s) for p in points]
     assert found == [(5, 5), (5, 5), (6, 6), (6, 6)]
     assert points[1].name == "x[link.wire.forward.delay_ms+duration_s=5,flow.main.count=2]"
@@ -89,24 +89,24 @@ SHARE = '[flow.noise]\nsrc = "d"\ndst = "s"\nproto = "udp"\nrate_share = 0.9\n'
 
 def test_a_share_is_of_the_smallest_rate_on_the_path(tmp_path: Path) -> None:
     text = MINIMAL.replace("[flow.main]", "reverse = { rate_mbit = 2 }\n[flow.main]") + SHARE
-    flows = scenario.resolve(scenario.load(write(tmp_path, text))[0])["flows"]
+    flows = resolve.resolve(files.load(write(tmp_path, text))[0])["flows"]
     assert flows[0]["rate_mbit"] is None
     assert flows[1]["rate_mbit"] == pytest.approx(1.8)
     with pytest.raises(LabError, match=r"flow\.noise\.rate_share: no link from d to s has rate_mbit"):
-        scenario.resolve(scenario.load(write(tmp_path, (MINIMAL + SHARE).replace(*NO_RATE)))[0])
+        resolve.resolve(files.load(write(tmp_path, (MINIMAL + SHARE).replace(*NO_RATE)))[0])
 
 
 def test_a_window_in_pipes(tmp_path: Path) -> None:
     """8 Mbit/s and 20 ms are 13.3 packets of 1500 bytes."""
     text = MINIMAL + "[route.s]\ncwnd_max_bdp = 3\ninitcwnd = 4\n"
-    assert scenario.resolve(scenario.load(write(tmp_path, text))[0])["route"] == {"s": "initcwnd 4 cwnd lock 40"}
+    assert resolve.resolve(files.load(write(tmp_path, text))[0])["route"] == {"s": "initcwnd 4 cwnd lock 40"}
     for bad, where in ((text.replace(*NO_RATE), "s"), (text.replace("route.s", "route.d"), "d")):
         with pytest.raises(LabError, match=rf"route\.{where}\.cwnd_max_bdp"):
-            scenario.resolve(scenario.load(write(tmp_path, bad))[0])
+            resolve.resolve(files.load(write(tmp_path, bad))[0])
 
 
 def test_set_overrides(tmp_path: Path) -> None:
-    (one,) = scenario.load(write(tmp_path, MINIMAL), ["duration_s=7", "link.wire.forward.rate_mbit=0.5"])
+    (one,) = files.load(write(tmp_path, MINIMAL), ["duration_s=7", "link.wire.forward.rate_mbit=0.5"])
     assert one.model.duration_s == 7
     assert one.model.link["wire"].forward.rate_mbit == 0.5
 
@@ -115,8 +115,8 @@ EVENT = '[[event]]\nat_s = 1\nlink = "wire"\n'
 
 
 def events(tmp_path: Path, text: str) -> list[dict[str, object]]:
-    (one,) = scenario.load(write(tmp_path, MINIMAL + text))
-    return scenario.resolve(one)["events"]
+    (one,) = files.load(write(tmp_path, MINIMAL + text))
+    return resolve.resolve(one)["events"]
 
 
 def test_events_are_resolved_to_single_changes(tmp_path: Path) -> None:
@@ -128,8 +128,8 @@ def test_events_are_resolved_to_single_changes(tmp_path: Path) -> None:
 
 def test_shares_of_a_links_rate(tmp_path: Path) -> None:
     text = MINIMAL.replace("[flow.main]", "reverse = { rate_mbit = 2 }\n[flow.main]")
-    (one,) = scenario.load(write(tmp_path, text + EVENT + "every_s = 2\nrate_share = [0.5, 1]\n"))
-    found = scenario.resolve(one)["events"]
+    (one,) = files.load(write(tmp_path, text + EVENT + "every_s = 2\nrate_share = [0.5, 1]\n"))
+    found = resolve.resolve(one)["events"]
     assert [(e["at_s"], e["way"], e["rate_mbit"]) for e in found] == [
         (1, "forward", 4),
         (1, "reverse", 1),
@@ -147,8 +147,8 @@ def test_events_after_the_end_are_left_out(tmp_path: Path) -> None:
 def test_clocks_and_the_rest_of_a_link(tmp_path: Path) -> None:
     more = ", jitter_in_order = true, slot_ms = 5, slot_pkts = 8"
     text = MINIMAL.replace("queue_pkts = 20", "queue_pkts = 20" + more)
-    (one,) = scenario.load(write(tmp_path, text + "[clock.d]\nskew_ppm = -200\n[clock.s]\nskew_ppm = 0\n"))
-    resolved = scenario.resolve(one)
+    (one,) = files.load(write(tmp_path, text + "[clock.d]\nskew_ppm = -200\n[clock.s]\nskew_ppm = 0\n"))
+    resolved = resolve.resolve(one)
     assert resolved["clock"] == {"d": -200}
     way = resolved["links"]["wire"]["forward"]
     assert (way["jitter_in_order"], way["slot_ms"], way["slot_pkts"]) == (True, 5, 8)
@@ -255,40 +255,40 @@ def test_fault_is_named(tmp_path: Path, fault: str) -> None:
     old, new, words = FAULTS[fault]
     assert old in MINIMAL
     with pytest.raises(LabError) as caught:
-        scenario.load(write(tmp_path, MINIMAL.replace(old, new)))
+        files.load(write(tmp_path, MINIMAL.replace(old, new)))
     for word in ["x.toml", *words]:
         assert word in str(caught.value)
 
 
 def test_not_toml(tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"x\.toml: not valid TOML"):
-        scenario.load(write(tmp_path, "a = = 1"))
+        files.load(write(tmp_path, "a = = 1"))
 
 
 def test_unknown_scenario_lists_the_known() -> None:
     with pytest.raises(LabError, match="sc-basic"):
-        scenario.load("no-such")
+        files.load("no-such")
 
 
 def test_circle(tmp_path: Path) -> None:
     write(tmp_path, 'base = "b"', "a")
     write(tmp_path, 'base = "a"', "b")
     with pytest.raises(LabError, match="circle"):
-        scenario.load(str(tmp_path / "a.toml"))
+        files.load(str(tmp_path / "a.toml"))
 
 
 @pytest.mark.parametrize("bad", ["duration_s", "=3", "link.wire.ends.x=1"])
 def test_bad_set(tmp_path: Path, bad: str) -> None:
     with pytest.raises(LabError, match="--set"):
-        scenario.load(write(tmp_path, MINIMAL), [bad])
+        files.load(write(tmp_path, MINIMAL), [bad])
 
 
 def test_no_path_between_hosts(tmp_path: Path) -> None:
     text = MINIMAL.replace('hosts = ["s", "d"]', 'hosts = ["s", "d", "m"]')
     text = text.replace('["s", "d"]\nforward', '["s", "m"]\nforward')
-    (one,) = scenario.load(write(tmp_path, text))
+    (one,) = files.load(write(tmp_path, text))
     with pytest.raises(LabError, match="no path from s to d"):
-        scenario.resolve(one)
+        resolve.resolve(one)
 
 
 @given(st.sampled_from(sorted(LIMITS)), st.floats(allow_nan=False, allow_infinity=False))
@@ -306,6 +306,6 @@ def test_limits_are_inclusive(name: str, value: float) -> None:
 @given(st.recursive(st.integers(), lambda c: st.dictionaries(st.sampled_from("abc"), c, max_size=3), max_leaves=8))
 def test_merge_laws(tree: object) -> None:
     base = {"t": tree}
-    assert scenario.merge(base, {}) == base
-    assert scenario.merge({}, base) == base
-    assert scenario.merge(base, base) == base
+    assert files.merge(base, {}) == base
+    assert files.merge({}, base) == base
+    assert files.merge(base, base) == base

@@ -10,7 +10,7 @@ import pytest
 from hetlab.claims.evidence import Evidence, Need, plan
 from hetlab.emulation import tracefs
 from hetlab.errors import LabError
-from hetlab.model import jobs, scenario
+from hetlab.model import files, jobs
 from hetlab.plots import style, trace
 from hetlab.results import santacruz_trace
 
@@ -126,7 +126,7 @@ def test_module_without_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_only_runs_with_santacruz_are_traced() -> None:
-    basic = scenario.load("sc-basic")
+    basic = files.load("sc-basic")
     both = [jobs.parse_cc("reno"), jobs.parse_cc("santacruz:n_op=2")]
     assert [job.get("trace") for job in jobs.make(basic, both, [1], True)] == [None, True]
     assert [job.get("trace") for job in jobs.make(basic, both, [1])] == [None, None]

@@ -19,7 +19,7 @@ from typing import Any
 from hetlab.cli import campaigns
 from hetlab.errors import LabError
 from hetlab.machines.qemu_files import SERIES
-from hetlab.model import jobs, scenario
+from hetlab.model import files, jobs
 from hetlab.paths import BUILD
 
 # Seeds in virtual time of a pair in which anything is random
@@ -92,7 +92,7 @@ def measure(where: str, pairs: list[Pair], machines: int | None, out: Path) -> R
     found: Results = {p.name: [] for p in pairs}
     planned = []
     for p in pairs:
-        loaded = scenario.load(p.scenario, [f"duration_s={p.duration_s}"])
+        loaded = files.load(p.scenario, [f"duration_s={p.duration_s}"])
         seeds = list(range(1, p.seeds + 1)) if where == "virtual" else [1]
         planned += jobs.make(loaded, [jobs.parse_cc(p.cc)], seeds)
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetlab import paths
-from hetlab.model import jobs, scenario
+from hetlab.model import files, jobs, resolve, scenario
 from hetlab.results import store
 
 MAIN_FLOW = 0
@@ -103,8 +103,8 @@ def plan(needs: Iterable[Need], evidence: Evidence) -> list[dict[str, Any]]:
     asked = list(needs)
     needs = list(dict.fromkeys(asked))
     traced = {need for need in asked if need.trace}
-    points = {p.name: p for base in {n.scenario.partition("[")[0] for n in needs} for p in scenario.load(base)}
-    resolved = {n.scenario: scenario.resolve(points[n.scenario]) for n in needs}
+    points = {p.name: p for base in {n.scenario.partition("[")[0] for n in needs} for p in files.load(base)}
+    resolved = {n.scenario: resolve.resolve(points[n.scenario]) for n in needs}
     scratch = paths.scratch("raw-")
     planned = [
         jobs.one(

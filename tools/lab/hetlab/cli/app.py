@@ -18,7 +18,7 @@ from hetlab.cli.tables import claims_table, show, table
 from hetlab.errors import LabError
 from hetlab.hosts import options
 from hetlab.machines import qemu_files
-from hetlab.model import jobs, scenario
+from hetlab.model import files, jobs, scenario
 from hetlab.paths import BUILD, SCENARIOS
 
 app = typer.Typer(
@@ -99,7 +99,7 @@ def run_command(
 ) -> None:
     """Run each congestion control over each scenario and seed."""
     two = options.options(on, sender, receiver, sender_address, receiver_address, traffic, netem, ssh_option)
-    loaded = [s for name in scenarios for s in scenario.load(name, set_)]
+    loaded = [s for name in scenarios for s in files.load(name, set_)]
     if patched is None:
         patched = any(scenario.needs_option(s) for s in loaded)
     variants = [jobs.parse_cc(text) for text in cc or []]
@@ -254,7 +254,7 @@ def list_command() -> None:
     t.add_column("what it models")
     t.add_column("length", justify="right", no_wrap=True)
     for path in sorted(SCENARIOS.glob("*.toml")):
-        model = scenario.load(path.stem)[0].model
+        model = files.load(path.stem)[0].model
         if not model.abstract:
             t.add_row(path.stem, model.title, f"{model.duration_s:g} s")
     show(t)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from hetlab.claims import evaluate
 
 
-
 def claims_table(judged: "list[evaluate.Judgement]") -> Table:
     """A line for each source of each claim, and one for the cause if there is any."""
     t = Table(box=None, pad_edge=False)

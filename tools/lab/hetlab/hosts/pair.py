@@ -22,7 +22,7 @@ from hetlab.hosts import netem, preflight
 from hetlab.hosts.connection import Host, Refusal
 from hetlab.hosts.options import Options, emulation
 from hetlab.hosts.traffic import TRAFFIC, Flowgen, Iperf3
-from hetlab.model.scenario import DEFAULT_SYSCTL, FIRST_PORT
+from hetlab.model.resolve import DEFAULT_SYSCTL, FIRST_PORT
 
 REACH_LIMIT_S = 5.0
 POLL_S = 1.0

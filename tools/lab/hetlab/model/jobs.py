@@ -9,7 +9,8 @@ from typing import Any
 
 from hetlab import paths
 from hetlab.errors import LabError
-from hetlab.model.scenario import OPTION_SYSCTL, Scenario, resolve
+from hetlab.model.resolve import resolve
+from hetlab.model.scenario import OPTION_SYSCTL, Scenario
 
 CC = re.compile(r"^[a-z0-9_]{1,15}$")
 PARAM = re.compile(r"^([A-Za-z0-9_]+)=([^\s,]+)$")

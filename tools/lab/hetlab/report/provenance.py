@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 from hetlab.errors import LabError
-from hetlab.model import scenario
+from hetlab.model import files, resolve
 from hetlab.report.runs import Group, words_of
 
 SHOWN = 15
@@ -36,7 +36,7 @@ def command_of(g: Group) -> tuple[str, list[str]]:
     words = ["tools/hetlab", "run", name]
     notes = []
     try:
-        points = {s.name: scenario.resolve(s) for s in scenario.load(name)}
+        points = {s.name: resolve.resolve(s) for s in files.load(name)}
     except LabError:
         words[2] = f"{name}.toml"
         notes.append("The scenario is not one of this tree: give the path of its file.")
