@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * est_path.h: a shorter path at once, a longer one after two looks that agree,
+ * minrtt_probe.h: a shorter path at once, a longer one after two looks that agree,
  * told from queues of the sender's own and from those of others; rests between
  * looks that found a queue of either kind.
  */
-#include "hetcc/est_path.h"
+#include "hetcc/minrtt_probe.h"
 #include "tap.h"
 
 #define RTT_US		50000U
@@ -12,42 +12,42 @@
 #define SAME_US		(WAIT_US / 2)
 #define ROUNDS		2000
 
-static struct hetcc_path fresh(u32 min_us)
+static struct minrtt_probe fresh(u32 min_us)
 {
-	struct hetcc_path p;
+	struct minrtt_probe p;
 
-	hetcc_path_init(&p, min_us);
+	minrtt_probe_init(&p, min_us);
 	return p;
 }
 
 /* A round whose smallest round trip is @rtt_us, neither its first nor its last */
-static enum hetcc_path_word path_round(struct hetcc_path *p, u32 rtt_us)
+static enum minrtt_probe_event path_round(struct minrtt_probe *p, u32 rtt_us)
 {
-	hetcc_path_add(p, rtt_us + prng_range(0, 100000));
-	hetcc_path_add(p, rtt_us);
-	hetcc_path_add(p, rtt_us + prng_range(0, 100000));
-	return hetcc_path_round(p, WAIT_US);
+	minrtt_probe_add(p, rtt_us + prng_range(0, 100000));
+	minrtt_probe_add(p, rtt_us);
+	minrtt_probe_add(p, rtt_us + prng_range(0, 100000));
+	return minrtt_probe_round(p, WAIT_US);
 }
 
 /* Return: rounds of @rtt_us until a look opens, with the one that opens it */
-static u32 until_look(struct hetcc_path *p, u32 rtt_us)
+static u32 until_look(struct minrtt_probe *p, u32 rtt_us)
 {
-	enum hetcc_path_word word = HETCC_PATH_GO_ON;
+	enum minrtt_probe_event word = MINRTT_PROBE_GO_ON;
 	u32 rounds;
 
-	for (rounds = 0; rounds < 1000 && word == HETCC_PATH_GO_ON; rounds++)
+	for (rounds = 0; rounds < 1000 && word == MINRTT_PROBE_GO_ON; rounds++)
 		word = path_round(p, rtt_us);
-	EXPECT_EQ(word, HETCC_PATH_LOOK, "after %u rounds", rounds);
+	EXPECT_EQ(word, MINRTT_PROBE_BEGIN, "after %u rounds", rounds);
 	EXPECT_EQ(p->looking, true, "it is open");
 	return rounds;
 }
 
 /* The two rounds of a look that sees @rtt_us. Return: what it says */
-static enum hetcc_path_word look(struct hetcc_path *p, u32 rtt_us)
+static enum minrtt_probe_event look(struct minrtt_probe *p, u32 rtt_us)
 {
-	enum hetcc_path_word word;
+	enum minrtt_probe_event word;
 
-	EXPECT_EQ(path_round(p, rtt_us + 50000), HETCC_PATH_GO_ON, "emptying");
+	EXPECT_EQ(path_round(p, rtt_us + 50000), MINRTT_PROBE_GO_ON, "emptying");
 	EXPECT_EQ(p->looking, true, "still open");
 	word = path_round(p, rtt_us);
 	EXPECT_EQ(p->looking, false, "closed");
@@ -55,14 +55,14 @@ static enum hetcc_path_word look(struct hetcc_path *p, u32 rtt_us)
 }
 
 /* Rounds until a look, and the look. Return: what it says */
-static enum hetcc_path_word next_look(struct hetcc_path *p, u32 rtt_us,
-				      u32 rounds)
+static enum minrtt_probe_event next_look(struct minrtt_probe *p, u32 rtt_us,
+					 u32 rounds)
 {
 	EXPECT_EQ(until_look(p, rtt_us + 20000), rounds, "until the look");
 	return look(p, rtt_us);
 }
 
-static void expect_known(const struct hetcc_path *p, u32 left,
+static void expect_known(const struct minrtt_probe *p, u32 left,
 			 const char *when)
 {
 	EXPECT_EQ(p->seen_us, 0, "%s: nothing was seen", when);
@@ -73,53 +73,53 @@ static void expect_known(const struct hetcc_path *p, u32 left,
 
 static void test_first(void)
 {
-	struct hetcc_path p = fresh(HETCC_PATH_NONE);
+	struct minrtt_probe p = fresh(MINRTT_PROBE_NONE);
 	int i;
 
 	for (i = 0; i < 300; i++)
-		EXPECT_EQ(hetcc_path_round(&p, WAIT_US), HETCC_PATH_GO_ON,
+		EXPECT_EQ(minrtt_probe_round(&p, WAIT_US), MINRTT_PROBE_GO_ON,
 			  "nothing measured");
-	EXPECT_EQ(p.min_us, HETCC_PATH_NONE, "not known");
+	EXPECT_EQ(p.min_us, MINRTT_PROBE_NONE, "not known");
 	expect_known(&p, 4, "nothing measured");
-	hetcc_path_add(&p, U32_MAX - 1);
+	minrtt_probe_add(&p, U32_MAX - 1);
 	EXPECT_EQ(p.min_us, U32_MAX - 1, "the largest");
-	EXPECT_EQ(hetcc_path_round(&p, 0), HETCC_PATH_GO_ON, "the minimum");
-	hetcc_path_add(&p, 1);
+	EXPECT_EQ(minrtt_probe_round(&p, 0), MINRTT_PROBE_GO_ON, "the minimum");
+	minrtt_probe_add(&p, 1);
 	EXPECT_EQ(p.min_us, 1, "the smallest");
-	EXPECT_EQ(hetcc_path_round(&p, 0), HETCC_PATH_GO_ON, "the minimum");
+	EXPECT_EQ(minrtt_probe_round(&p, 0), MINRTT_PROBE_GO_ON, "the minimum");
 	expect_known(&p, 4, "near the minimum");
 }
 
 static void test_shorter(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
 		u32 rtt_us = prng_log32(1, 2 * RTT_US);
 		u32 want_us = min(p.min_us, rtt_us);
 
-		hetcc_path_add(&p, rtt_us);
+		minrtt_probe_add(&p, rtt_us);
 		EXPECT_EQ(p.min_us, want_us, "round trip of %u us", rtt_us);
 	}
 	p = fresh(RTT_US);
 	until_look(&p, 2 * RTT_US);
-	hetcc_path_add(&p, RTT_US - 1);
+	minrtt_probe_add(&p, RTT_US - 1);
 	EXPECT_EQ(p.min_us, RTT_US - 1, "while a look is open");
-	EXPECT_EQ(hetcc_path_round(&p, 0), HETCC_PATH_EMPTY, "ends it");
+	EXPECT_EQ(minrtt_probe_round(&p, 0), MINRTT_PROBE_EMPTY, "ends it");
 	expect_known(&p, 16, "after it");
 }
 
 /* Four rounds, a look of two, two more, a look: raised in the tenth round */
 static void test_longer(void)
 {
-	static const enum hetcc_path_word words[] = {
-		HETCC_PATH_GO_ON, HETCC_PATH_GO_ON, HETCC_PATH_GO_ON,
-		HETCC_PATH_LOOK, HETCC_PATH_GO_ON, HETCC_PATH_OTHERS,
-		HETCC_PATH_GO_ON, HETCC_PATH_LOOK, HETCC_PATH_GO_ON,
-		HETCC_PATH_LONGER,
+	static const enum minrtt_probe_event words[] = {
+		MINRTT_PROBE_GO_ON, MINRTT_PROBE_GO_ON, MINRTT_PROBE_GO_ON,
+		MINRTT_PROBE_BEGIN, MINRTT_PROBE_GO_ON, MINRTT_PROBE_OTHERS,
+		MINRTT_PROBE_GO_ON, MINRTT_PROBE_BEGIN, MINRTT_PROBE_GO_ON,
+		MINRTT_PROBE_LONGER,
 	};
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(words); i++) {
@@ -130,32 +130,32 @@ static void test_longer(void)
 	EXPECT_EQ(p.min_us, 2 * RTT_US, "raised");
 	expect_known(&p, 4, "raised");
 	for (i = 0; i < 100; i++)
-		EXPECT_EQ(path_round(&p, 2 * RTT_US), HETCC_PATH_GO_ON,
+		EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_GO_ON,
 			  "the path is known");
 }
 
 /* The second round of a look counts: the first is to empty the queue */
 static void test_look_measures(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 
 	until_look(&p, 3 * RTT_US);
 	path_round(&p, RTT_US + 10000);
-	EXPECT_EQ(path_round(&p, 2 * RTT_US), HETCC_PATH_OTHERS, "first look");
+	EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_OTHERS, "first look");
 	EXPECT_EQ(p.seen_us, 2 * RTT_US, "what it saw");
 	until_look(&p, RTT_US + 10000);
-	EXPECT_EQ(look(&p, 2 * RTT_US), HETCC_PATH_LONGER, "the second");
+	EXPECT_EQ(look(&p, 2 * RTT_US), MINRTT_PROBE_LONGER, "the second");
 	EXPECT_EQ(p.min_us, 2 * RTT_US, "not what was between");
 }
 
 static void expect_pair(u32 first_us, u32 second_us, bool same)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 
-	EXPECT_EQ(next_look(&p, first_us, 4), HETCC_PATH_OTHERS, "first look");
+	EXPECT_EQ(next_look(&p, first_us, 4), MINRTT_PROBE_OTHERS, "first look");
 	EXPECT_EQ(p.seen_us, first_us, "what it saw");
 	EXPECT_EQ(next_look(&p, second_us, 2),
-		  same ? HETCC_PATH_LONGER : HETCC_PATH_OTHERS, "%u, %u us",
+		  same ? MINRTT_PROBE_LONGER : MINRTT_PROBE_OTHERS, "%u, %u us",
 		  first_us, second_us);
 	EXPECT_EQ(p.min_us, same ? second_us : RTT_US, "%u, %u us", first_us,
 		  second_us);
@@ -177,11 +177,11 @@ static void test_same_edge(void)
 /* Of three looks the last two agree */
 static void test_later_pair(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 
-	EXPECT_EQ(next_look(&p, 70000, 4), HETCC_PATH_OTHERS, "first");
-	EXPECT_EQ(next_look(&p, 90000, 2), HETCC_PATH_OTHERS, "second");
-	EXPECT_EQ(next_look(&p, 91000, 16), HETCC_PATH_LONGER, "third");
+	EXPECT_EQ(next_look(&p, 70000, 4), MINRTT_PROBE_OTHERS, "first");
+	EXPECT_EQ(next_look(&p, 90000, 2), MINRTT_PROBE_OTHERS, "second");
+	EXPECT_EQ(next_look(&p, 91000, 16), MINRTT_PROBE_LONGER, "third");
 	EXPECT_EQ(p.min_us, 91000, "raised");
 	expect_known(&p, 4, "raised");
 }
@@ -189,11 +189,11 @@ static void test_later_pair(void)
 /* A packet that waits no longer than that found no queue */
 static void test_wait_edge(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 	int i;
 
 	for (i = 0; i < 300; i++) {
-		EXPECT_EQ(path_round(&p, RTT_US + WAIT_US), HETCC_PATH_GO_ON,
+		EXPECT_EQ(path_round(&p, RTT_US + WAIT_US), MINRTT_PROBE_GO_ON,
 			  "round %d", i);
 		expect_known(&p, 4, "near the minimum");
 	}
@@ -203,14 +203,14 @@ static void test_wait_edge(void)
 /* One round near the minimum, and the count of the first four begins anew */
 static void test_count_begins_anew(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 	u32 i, far;
 
 	for (i = 0; i < 300; i++) {
 		for (far = 0; far < i % 4; far++)
-			EXPECT_EQ(path_round(&p, 2 * RTT_US), HETCC_PATH_GO_ON,
+			EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_GO_ON,
 				  "%u rounds", far + 1);
-		EXPECT_EQ(path_round(&p, RTT_US), HETCC_PATH_GO_ON, "near");
+		EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "near");
 		expect_known(&p, 4, "near");
 	}
 	EXPECT_EQ(until_look(&p, 2 * RTT_US), 4, "in a row");
@@ -219,16 +219,16 @@ static void test_count_begins_anew(void)
 /* After an empty look a round near the minimum shortens no rest above four */
 static void expect_rest_goes_on(u32 far)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 	u32 i, left = max(16 - far, 4U);
 
 	until_look(&p, 2 * RTT_US);
-	EXPECT_EQ(path_round(&p, RTT_US), HETCC_PATH_EMPTY, "look");
+	EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_EMPTY, "look");
 	for (i = 0; i < far; i++)
-		EXPECT_EQ(path_round(&p, 2 * RTT_US), HETCC_PATH_GO_ON,
+		EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_GO_ON,
 			  "%u of %u", i + 1, far);
 	for (i = 0; i < 3; i++) {
-		EXPECT_EQ(path_round(&p, RTT_US), HETCC_PATH_GO_ON, "near");
+		EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "near");
 		expect_known(&p, left, "near");
 	}
 	EXPECT_EQ(until_look(&p, 2 * RTT_US), left, "after %u", far);
@@ -250,12 +250,12 @@ static void test_long_rest_ends(void)
 
 	for (i = 0; i < ARRAY_SIZE(far); i++) {
 		u32 left = min(max(64 - far[i], 4U), 16U);
-		struct hetcc_path p = fresh(RTT_US);
+		struct minrtt_probe p = fresh(RTT_US);
 
 		for (k = 0; k < 5; k++) {
 			until_look(&p, 3 * RTT_US);
 			EXPECT_EQ(look(&p, (2 + k) * RTT_US),
-				  HETCC_PATH_OTHERS, "look %u", k + 1);
+				  MINRTT_PROBE_OTHERS, "look %u", k + 1);
 		}
 		EXPECT_EQ(p.left, 64, "the longest rest");
 		for (k = 0; k < far[i]; k++)
@@ -268,7 +268,7 @@ static void test_long_rest_ends(void)
 /* It is gone after the window was held down, one round later or two */
 static void test_own_queue(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 	int i;
 
 	for (i = 0; i < 300; i++) {
@@ -276,8 +276,8 @@ static void test_own_queue(void)
 			  i);
 		if (i % 2)
 			EXPECT_EQ(path_round(&p, RTT_US + WAIT_US + 1),
-				  HETCC_PATH_GO_ON, "still there");
-		EXPECT_EQ(path_round(&p, RTT_US + WAIT_US), HETCC_PATH_EMPTY,
+				  MINRTT_PROBE_GO_ON, "still there");
+		EXPECT_EQ(path_round(&p, RTT_US + WAIT_US), MINRTT_PROBE_EMPTY,
 			  "look %d", i);
 		expect_known(&p, 16, "empty");
 	}
@@ -287,34 +287,34 @@ static void test_own_queue(void)
 /* A look at the old path between two at a longer one: they do not agree */
 static void test_empty_between(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 	int i;
 
 	for (i = 0; i < 100; i++) {
 		EXPECT_EQ(next_look(&p, 2 * RTT_US, i ? 16 : 4),
-			  HETCC_PATH_OTHERS, "a queue");
-		EXPECT_EQ(next_look(&p, RTT_US, 2), HETCC_PATH_EMPTY, "none");
+			  MINRTT_PROBE_OTHERS, "a queue");
+		EXPECT_EQ(next_look(&p, RTT_US, 2), MINRTT_PROBE_EMPTY, "none");
 	}
-	EXPECT_EQ(next_look(&p, 2 * RTT_US, 16), HETCC_PATH_OTHERS, "a queue");
-	EXPECT_EQ(path_round(&p, RTT_US), HETCC_PATH_GO_ON, "gone by itself");
-	EXPECT_EQ(next_look(&p, 2 * RTT_US, 4), HETCC_PATH_OTHERS, "another");
+	EXPECT_EQ(next_look(&p, 2 * RTT_US, 16), MINRTT_PROBE_OTHERS, "a queue");
+	EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "gone by itself");
+	EXPECT_EQ(next_look(&p, 2 * RTT_US, 4), MINRTT_PROBE_OTHERS, "another");
 	EXPECT_EQ(p.min_us, RTT_US, "minimum");
 }
 
 static void test_others_vary(void)
 {
 	static const u32 rounds[] = { 4, 2, 16, 32, 64, 64, 64, 64, 64 };
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 	u32 i, seen_us = 2 * RTT_US;
 
 	for (i = 0; i < ARRAY_SIZE(rounds); i++) {
-		EXPECT_EQ(next_look(&p, seen_us, rounds[i]), HETCC_PATH_OTHERS,
+		EXPECT_EQ(next_look(&p, seen_us, rounds[i]), MINRTT_PROBE_OTHERS,
 			  "look %u", i + 1);
 		seen_us += i % 2 ? SAME_US + 1 : -SAME_US - 1;
 	}
 	for (i = 0; i < 300; i++)
 		EXPECT_EQ(next_look(&p, RTT_US + (2 + i % 2) * 10000, 64),
-			  HETCC_PATH_OTHERS, "look %u more", i + 1);
+			  MINRTT_PROBE_OTHERS, "look %u more", i + 1);
 	EXPECT_EQ(p.min_us, RTT_US, "never longer");
 	path_round(&p, RTT_US);
 	expect_known(&p, 16, "the queue has gone");
@@ -323,14 +323,14 @@ static void test_others_vary(void)
 /* Return: six looks at a queue of up to five round trips have raised the minimum */
 static bool random_queue_raises(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 	int i;
 
 	for (i = 0; i < 6; i++) {
 		u32 rtt_us = RTT_US + prng_range(WAIT_US + 1, 5 * RTT_US);
 
 		until_look(&p, 6 * RTT_US);
-		if (look(&p, rtt_us) == HETCC_PATH_LONGER)
+		if (look(&p, rtt_us) == MINRTT_PROBE_LONGER)
 			return true;
 		EXPECT_EQ(p.min_us, RTT_US, "look %d", i);
 	}
@@ -354,24 +354,24 @@ static void test_others_random(void)
 /* A queue of others that stays as it is is a path, until it goes */
 static void test_others_stand(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 
 	next_look(&p, RTT_US + 30000, 4);
-	EXPECT_EQ(next_look(&p, RTT_US + 30000, 2), HETCC_PATH_LONGER, "path");
-	hetcc_path_add(&p, RTT_US);
+	EXPECT_EQ(next_look(&p, RTT_US + 30000, 2), MINRTT_PROBE_LONGER, "path");
+	minrtt_probe_add(&p, RTT_US);
 	EXPECT_EQ(p.min_us, RTT_US, "at once");
 }
 
 static void test_abort(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 	int i;
 
 	until_look(&p, 2 * RTT_US);
 	for (i = 0; i < 300; i++) {
 		if (i % 2)
 			path_round(&p, 2 * RTT_US);
-		hetcc_path_abort(&p);
+		minrtt_probe_abort(&p);
 		EXPECT_EQ(p.looking, false, "closed");
 		EXPECT_EQ(until_look(&p, 2 * RTT_US), 4, "again, %d", i);
 	}
@@ -382,35 +382,35 @@ static void test_abort(void)
 /* What was known before is kept: what was seen, and how seldom to look */
 static void test_abort_keeps(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 
 	next_look(&p, 2 * RTT_US, 4);
 	until_look(&p, 2 * RTT_US);
-	hetcc_path_abort(&p);
-	EXPECT_EQ(next_look(&p, 2 * RTT_US, 4), HETCC_PATH_LONGER, "agree");
+	minrtt_probe_abort(&p);
+	EXPECT_EQ(next_look(&p, 2 * RTT_US, 4), MINRTT_PROBE_LONGER, "agree");
 	p = fresh(RTT_US);
 	next_look(&p, 2 * RTT_US, 4);
 	next_look(&p, 3 * RTT_US, 2);
 	until_look(&p, 2 * RTT_US);
-	hetcc_path_abort(&p);
-	EXPECT_EQ(next_look(&p, 2 * RTT_US, 4), HETCC_PATH_OTHERS, "differ");
+	minrtt_probe_abort(&p);
+	EXPECT_EQ(next_look(&p, 2 * RTT_US, 4), MINRTT_PROBE_OTHERS, "differ");
 	EXPECT_EQ(until_look(&p, 2 * RTT_US), 32, "the third that differs");
 }
 
 /* Rounds in which nothing was measured say and count nothing */
 static void test_no_samples(void)
 {
-	static const enum hetcc_path_word words[] = {
-		HETCC_PATH_GO_ON, HETCC_PATH_GO_ON, HETCC_PATH_GO_ON,
-		HETCC_PATH_LOOK, HETCC_PATH_GO_ON, HETCC_PATH_OTHERS,
+	static const enum minrtt_probe_event words[] = {
+		MINRTT_PROBE_GO_ON, MINRTT_PROBE_GO_ON, MINRTT_PROBE_GO_ON,
+		MINRTT_PROBE_BEGIN, MINRTT_PROBE_GO_ON, MINRTT_PROBE_OTHERS,
 	};
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 	unsigned int i, k;
 
 	for (i = 0; i < ARRAY_SIZE(words); i++) {
 		for (k = 0; k < 300; k++)
-			EXPECT_EQ(hetcc_path_round(&p, WAIT_US),
-				  HETCC_PATH_GO_ON, "before round %u", i + 1);
+			EXPECT_EQ(minrtt_probe_round(&p, WAIT_US),
+				  MINRTT_PROBE_GO_ON, "before round %u", i + 1);
 		EXPECT_EQ(path_round(&p, 2 * RTT_US), words[i], "round %u",
 			  i + 1);
 	}
@@ -421,26 +421,26 @@ static void test_no_samples(void)
 /* A path that is not known is as long as its first round trip */
 static void test_not_known(void)
 {
-	struct hetcc_path p = fresh(HETCC_PATH_NONE);
+	struct minrtt_probe p = fresh(MINRTT_PROBE_NONE);
 
-	EXPECT_EQ(path_round(&p, RTT_US), HETCC_PATH_GO_ON, "the first round");
+	EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "the first round");
 	EXPECT_EQ(p.min_us, RTT_US, "its smallest");
 	EXPECT_EQ(until_look(&p, 2 * RTT_US), 4, "longer");
-	hetcc_path_init(&p, HETCC_PATH_NONE);
-	EXPECT_EQ(p.min_us, HETCC_PATH_NONE, "forgotten");
-	EXPECT_EQ(p.round_us, HETCC_PATH_NONE, "no round trip");
+	minrtt_probe_init(&p, MINRTT_PROBE_NONE);
+	EXPECT_EQ(p.min_us, MINRTT_PROBE_NONE, "forgotten");
+	EXPECT_EQ(p.round_us, MINRTT_PROBE_NONE, "no round trip");
 	expect_known(&p, 4, "a new connection");
 }
 
 /* Round trips of @rtt_us alone: rounds until @word, at most 1000 */
-static u32 rounds_until(struct hetcc_path *p, u32 rtt_us, u32 wait_us,
-			enum hetcc_path_word word)
+static u32 rounds_until(struct minrtt_probe *p, u32 rtt_us, u32 wait_us,
+			enum minrtt_probe_event word)
 {
 	u32 rounds;
 
 	for (rounds = 1; rounds < 1000; rounds++) {
-		hetcc_path_add(p, rtt_us);
-		if (hetcc_path_round(p, wait_us) == word)
+		minrtt_probe_add(p, rtt_us);
+		if (minrtt_probe_round(p, wait_us) == word)
 			break;
 	}
 	return rounds;
@@ -449,34 +449,34 @@ static u32 rounds_until(struct hetcc_path *p, u32 rtt_us, u32 wait_us,
 /* By one microsecond, and looks that agree to it */
 static void test_wait_zero(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 
-	EXPECT_EQ(rounds_until(&p, RTT_US, 0, HETCC_PATH_LOOK), 1000, "near");
-	EXPECT_EQ(rounds_until(&p, RTT_US + 1, 0, HETCC_PATH_LONGER), 10,
+	EXPECT_EQ(rounds_until(&p, RTT_US, 0, MINRTT_PROBE_BEGIN), 1000, "near");
+	EXPECT_EQ(rounds_until(&p, RTT_US + 1, 0, MINRTT_PROBE_LONGER), 10,
 		  "longer");
 	EXPECT_EQ(p.min_us, RTT_US + 1, "raised");
-	rounds_until(&p, RTT_US + 5, 0, HETCC_PATH_OTHERS);
-	EXPECT_EQ(rounds_until(&p, RTT_US + 6, 0, HETCC_PATH_OTHERS), 4,
+	rounds_until(&p, RTT_US + 5, 0, MINRTT_PROBE_OTHERS);
+	EXPECT_EQ(rounds_until(&p, RTT_US + 6, 0, MINRTT_PROBE_OTHERS), 4,
 		  "another");
-	EXPECT_EQ(rounds_until(&p, RTT_US + 6, 0, HETCC_PATH_LONGER), 18,
+	EXPECT_EQ(rounds_until(&p, RTT_US + 6, 0, MINRTT_PROBE_LONGER), 18,
 		  "the same, after a rest of 16");
 }
 
 static void test_largest(void)
 {
-	struct hetcc_path p = fresh(1);
+	struct minrtt_probe p = fresh(1);
 
-	EXPECT_EQ(rounds_until(&p, U32_MAX - 1, U32_MAX, HETCC_PATH_LOOK), 1000,
+	EXPECT_EQ(rounds_until(&p, U32_MAX - 1, U32_MAX, MINRTT_PROBE_BEGIN), 1000,
 		  "nothing waits for 2^32 us");
-	EXPECT_EQ(rounds_until(&p, U32_MAX - 1, U32_MAX - 2, HETCC_PATH_LOOK),
+	EXPECT_EQ(rounds_until(&p, U32_MAX - 1, U32_MAX - 2, MINRTT_PROBE_BEGIN),
 		  1000, "2^32 - 3 us more");
-	EXPECT_EQ(rounds_until(&p, U32_MAX - 1, U32_MAX - 3, HETCC_PATH_LONGER),
+	EXPECT_EQ(rounds_until(&p, U32_MAX - 1, U32_MAX - 3, MINRTT_PROBE_LONGER),
 		  10, "is longer than 2^32 - 4");
 	EXPECT_EQ(p.min_us, U32_MAX - 1, "raised");
 }
 
 /* Rounds of the path with a queue of our own, gone while a look is open */
-static void path_rounds(struct hetcc_path *p, u32 path_us, u32 rounds)
+static void path_rounds(struct minrtt_probe *p, u32 path_us, u32 rounds)
 {
 	bool held = p->looking;
 
@@ -491,7 +491,7 @@ static void path_rounds(struct hetcc_path *p, u32 path_us, u32 rounds)
 /* One after the other: a rest of 16, a look, two rounds, a look are enough */
 static void test_steps(void)
 {
-	struct hetcc_path p = fresh(RTT_US);
+	struct minrtt_probe p = fresh(RTT_US);
 	u32 i, path_us = RTT_US;
 
 	for (i = 1; i < ROUNDS; i++) {
@@ -507,45 +507,45 @@ static void test_steps(void)
 }
 
 /* Counters stay within 1..64, so they do not wrap */
-static void expect_counters(const struct hetcc_path *p)
+static void expect_counters(const struct minrtt_probe *p)
 {
-	EXPECT_IN(p->every, HETCC_PATH_REST, HETCC_PATH_REST_MAX, "every");
+	EXPECT_IN(p->every, MINRTT_PROBE_REST, MINRTT_PROBE_REST_MAX, "every");
 	EXPECT_EQ(p->every & (p->every - 1), 0, "%u is doubled", p->every);
-	EXPECT_IN(p->left, 1, p->looking ? HETCC_PATH_LOOK_ROUNDS : p->every,
+	EXPECT_IN(p->left, 1, p->looking ? MINRTT_PROBE_LENGTH : p->every,
 		  "left");
 }
 
-static void any_round(struct hetcc_path *p, u32 wait_us)
+static void any_round(struct minrtt_probe *p, u32 wait_us)
 {
 	u32 before_us = p->min_us, round_us = p->round_us;
 	bool looked = p->looking;
-	enum hetcc_path_word word = hetcc_path_round(p, wait_us);
+	enum minrtt_probe_event word = minrtt_probe_round(p, wait_us);
 
-	EXPECT_EQ(p->min_us, word == HETCC_PATH_LONGER ? round_us : before_us,
+	EXPECT_EQ(p->min_us, word == MINRTT_PROBE_LONGER ? round_us : before_us,
 		  "minimum after word %d", word);
 	EXPECT_TRUE(p->min_us >= before_us, "raised");
-	EXPECT_EQ(p->looking, word == HETCC_PATH_LOOK ||
-		  (looked && word == HETCC_PATH_GO_ON), "word %d", word);
-	EXPECT_TRUE(looked || word <= HETCC_PATH_LOOK, "word %d", word);
-	EXPECT_EQ(p->round_us, HETCC_PATH_NONE, "another round");
+	EXPECT_EQ(p->looking, word == MINRTT_PROBE_BEGIN ||
+		  (looked && word == MINRTT_PROBE_GO_ON), "word %d", word);
+	EXPECT_TRUE(looked || word <= MINRTT_PROBE_BEGIN, "word %d", word);
+	EXPECT_EQ(p->round_us, MINRTT_PROBE_NONE, "another round");
 }
 
 static void test_any_input(void)
 {
-	struct hetcc_path p = fresh(HETCC_PATH_NONE);
+	struct minrtt_probe p = fresh(MINRTT_PROBE_NONE);
 	int i;
 
 	for (i = 0; i < 1000000; i++) {
 		u32 coin = prng_range(0, 9);
 
 		if (coin)
-			hetcc_path_add(&p, prng_log32(1 << coin, U32_MAX - 1));
+			minrtt_probe_add(&p, prng_log32(1 << coin, U32_MAX - 1));
 		if (prng_range(0, 1))
 			any_round(&p, prng_log32(1, U32_MAX) - 1);
 		if (!prng_range(0, 99))
-			hetcc_path_abort(&p);
+			minrtt_probe_abort(&p);
 		if (!prng_range(0, 9999))
-			hetcc_path_init(&p, prng_log32(1, U32_MAX));
+			minrtt_probe_init(&p, prng_log32(1, U32_MAX));
 		expect_counters(&p);
 	}
 }

@@ -19,40 +19,40 @@
  * interval is the mean of the minima of its blocks of 5 ms: a short noise is not
  * in it, a queue that comes and goes is.
  */
-#ifndef HETCC_EST_RELDELAY_H
-#define HETCC_EST_RELDELAY_H
+#ifndef HETCC_RELDELAY_H
+#define HETCC_RELDELAY_H
 
-#include "est_skew.h"
+#include "clock_skew.h"
 #include "fixed.h"
 
 /* n: Q8 packets, resolution 0.004, -2^23 to 2^23 packets */
-#define HETCC_RD_SHIFT		8
-#define HETCC_RD_ONE		((s32)1 << HETCC_RD_SHIFT)
-#define HETCC_RD_N_MAX		S32_MAX
+#define QUEUE_PKTS_SHIFT	8
+#define QUEUE_PKTS_ONE		((s32)1 << QUEUE_PKTS_SHIFT)
+#define QUEUE_PKTS_MAX		S32_MAX
 
 /* Samples of a standing-queue bucket, and ticks it must span */
-#define HETCC_RD_BUCKET_ACKS	4
-#define HETCC_RD_BUCKET_TICKS	4
+#define STARTUP_QUEUE_ACKS	4
+#define STARTUP_QUEUE_TICKS	4
 
 /**
- * struct hetcc_rd_span - where a run of packets began, for equation 3
+ * struct queue_pkts_span - where a run of packets began, for equation 3
  * @r_us: receiver's time of the packet that opened the run
  * @delivered: packets received up to and with it
  */
-struct hetcc_rd_span {
+struct queue_pkts_span {
 	u32 r_us;
 	u32 delivered;
 };
 
 /**
- * struct hetcc_rd_start - buckets of ACKs, while a start-up runs
+ * struct startup_queue - buckets of ACKs, while a start-up runs
  * @bucket: spans of the current and the previous bucket
  * @min_us: smallest offset of the current and the previous bucket
  * @acks: samples in the current bucket, saturating
  * @full: complete buckets, saturating at 2
  */
-struct hetcc_rd_start {
-	struct hetcc_rd_span bucket[2];
+struct startup_queue {
+	struct queue_pkts_span bucket[2];
 	u32 min_us[2];
 	u8 acks;
 	u8 full;
@@ -63,16 +63,16 @@ struct hetcc_rd_start {
  * 64. They are cut by the length of the interval before; in the first every sample
  * is a block.
  */
-#define HETCC_RD_BLOCK_US	5000U
-#define HETCC_RD_BLOCKS_MAX	32U
-#define HETCC_RD_BLOCKS_FULL	63U
+#define DELAY_BLOCK_US		5000U
+#define DELAY_BLOCK_MAX		32U
+#define RELDELAY_BLOCKS_MAX	63U
 /* Most that a block counts for: 16 s */
-#define HETCC_RD_EXCESS_MAX_US	((s32)1 << 24)
+#define RELDELAY_EXCESS_MAX_US	((s32)1 << 24)
 /* Times within an interval: 64 us, up to 4 s */
-#define HETCC_RD_AT_SHIFT	6
+#define DELAY_BLOCK_SHIFT	6
 
 /**
- * struct hetcc_rd - relative delay estimator
+ * struct reldelay - relative delay estimator
  * @base_us: smallest offset seen, the empty path
  * @last_us: latest offset
  * @min_us: smallest offset of the block under way
@@ -95,7 +95,7 @@ struct hetcc_rd_start {
  * @steady: the base follows levels; in a start-up, single packets
  * @sum_rule: n is by equation 2 to the letter
  */
-struct hetcc_rd {
+struct reldelay {
 	u32 base_us;
 	u32 last_us;
 	u32 min_us;
@@ -106,10 +106,10 @@ struct hetcc_rd {
 	u32 r_us;
 	u32 pkts_ns;
 	s32 n;
-	struct hetcc_rd_span iv;
+	struct queue_pkts_span iv;
 	union {
-		struct hetcc_rd_start start;
-		struct hetcc_skew skew;
+		struct startup_queue start;
+		struct clock_skew skew;
 	};
 	u16 block_at;
 	u16 block_len;
@@ -123,11 +123,11 @@ struct hetcc_rd {
 };
 
 /**
- * hetcc_rd_restart() - begin a new interval
+ * reldelay_restart() - begin a new interval
  * @e: estimator; base, pktS and n are kept
  * @keep_jump: else the largest jump fades by half
  */
-static inline void hetcc_rd_restart(struct hetcc_rd *e, bool keep_jump)
+static inline void reldelay_restart(struct reldelay *e, bool keep_jump)
 {
 	e->fresh = 0;
 	if (!keep_jump && e->jump)
@@ -135,30 +135,30 @@ static inline void hetcc_rd_restart(struct hetcc_rd *e, bool keep_jump)
 }
 
 /**
- * hetcc_rd_init() - before the first sample
+ * reldelay_init() - before the first sample
  * @e: estimator, all zero but for tick_us, which is the caller's to set
  * @sum_rule: n by equation 2 to the letter
  */
-static inline void hetcc_rd_init(struct hetcc_rd *e, bool sum_rule)
+static inline void reldelay_init(struct reldelay *e, bool sum_rule)
 {
 	e->sum_rule = sum_rule;
 }
 
 /**
- * hetcc_rd_restart_buckets() - begin a start-up
+ * startup_queue_restart() - begin a start-up
  * @e: estimator; its clock skew is forgotten
  */
-static inline void hetcc_rd_restart_buckets(struct hetcc_rd *e)
+static inline void startup_queue_restart(struct reldelay *e)
 {
 	e->start.acks = 0;
 	e->start.full = 0;
 }
 
 /**
- * hetcc_rd_reset() - forget everything measured, for a changed clock
+ * reldelay_reset() - forget everything measured, for a changed clock
  * @e: estimator; tick, sum rule, phase and length of blocks are kept
  */
-static inline void hetcc_rd_reset(struct hetcc_rd *e)
+static inline void reldelay_reset(struct reldelay *e)
 {
 	e->fresh = 0;
 	e->primed = 0;
@@ -168,75 +168,75 @@ static inline void hetcc_rd_reset(struct hetcc_rd *e)
 }
 
 /* Time per packet since the span began, ns; 0 if nothing or no time passed */
-static inline u32 hetcc_rd_pkts(const struct hetcc_rd_span *s, u32 r_us,
-				u32 delivered)
+static inline u32 queue_pkts_service_ns(const struct queue_pkts_span *s, u32 r_us,
+					u32 delivered)
 {
 	u32 span_us = r_us - s->r_us, pkts = delivered - s->delivered;
 
 	if (!pkts || !span_us || (s32)span_us < 0)
 		return 0;
 	/* 2^31 us * 1000 < 2^41 */
-	return max_t(u32, hetcc_mul_div(span_us, 1000, pkts), 1);
+	return max_t(u32, fixed_mul_div(span_us, 1000, pkts), 1);
 }
 
 /**
- * hetcc_rd_to_pkts() - equation 4: delay to packets
+ * queue_pkts_from_us() - equation 4: delay to packets
  * @d_us: relative delay, signed
  * @pkts_ns: service time of a packet; 0 (unknown) gives 0
  *
  * |d| < 2^31 us: times 1000 * 2^8 < 2^49.
  *
- * Return: packets in Q8, saturated to +-HETCC_RD_N_MAX.
+ * Return: packets in Q8, saturated to +-QUEUE_PKTS_MAX.
  */
-static inline s32 hetcc_rd_to_pkts(s32 d_us, u32 pkts_ns)
+static inline s32 queue_pkts_from_us(s32 d_us, u32 pkts_ns)
 {
 	u64 mag = d_us < 0 ? -(s64)d_us : d_us;
 	u64 n;
 
 	if (!pkts_ns)
 		return 0;
-	n = div_u64(mag * 1000 * HETCC_RD_ONE, pkts_ns);
-	n = min_t(u64, n, HETCC_RD_N_MAX);
+	n = div_u64(mag * 1000 * QUEUE_PKTS_ONE, pkts_ns);
+	n = min_t(u64, n, QUEUE_PKTS_MAX);
 	return d_us < 0 ? -(s32)n : (s32)n;
 }
 
-static inline void hetcc_rd_bucket_open(struct hetcc_rd *e, u32 delivered)
+static inline void startup_queue_open(struct reldelay *e, u32 delivered)
 {
-	e->start.bucket[0] = (struct hetcc_rd_span){ e->r_us, delivered };
+	e->start.bucket[0] = (struct queue_pkts_span){ e->r_us, delivered };
 	e->start.min_us[0] = e->last_us;
 	e->start.acks = 0;
 }
 
 /**
- * hetcc_rd_bucket_add() - account for one ACK of a start-up
- * @e: estimator, after hetcc_rd_sample()
+ * startup_queue_add() - account for one ACK of a start-up
+ * @e: estimator, after reldelay_sample()
  * @delivered: packets received so far
  */
-static inline void hetcc_rd_bucket_add(struct hetcc_rd *e, u32 delivered)
+static inline void startup_queue_add(struct reldelay *e, u32 delivered)
 {
-	struct hetcc_rd_start *st = &e->start;
+	struct startup_queue *st = &e->start;
 
 	if (e->iv.delivered == delivered) {
 		st->full = 0;
-		hetcc_rd_bucket_open(e, delivered);
+		startup_queue_open(e, delivered);
 		return;
 	}
-	if (st->acks >= HETCC_RD_BUCKET_ACKS &&
+	if (st->acks >= STARTUP_QUEUE_ACKS &&
 	    (s32)(e->r_us - st->bucket[0].r_us) >=
-	    (s32)(HETCC_RD_BUCKET_TICKS * e->tick_us)) {
+	    (s32)(STARTUP_QUEUE_TICKS * e->tick_us)) {
 		st->bucket[1] = st->bucket[0];
 		st->min_us[1] = st->min_us[0];
 		st->full = min(st->full + 1, 2);
-		hetcc_rd_bucket_open(e, delivered);
+		startup_queue_open(e, delivered);
 		return;
 	}
-	if (st->acks < HETCC_RD_BUCKET_ACKS)
+	if (st->acks < STARTUP_QUEUE_ACKS)
 		st->acks++;
 	if ((s32)(e->last_us - st->min_us[0]) < 0)
 		st->min_us[0] = e->last_us;
 }
 
-static inline void hetcc_rd_note_jump(struct hetcc_rd *e, u32 off_us)
+static inline void reldelay_note_jump(struct reldelay *e, u32 off_us)
 {
 	s32 rise_us = (s32)(off_us - e->last_us);
 
@@ -248,43 +248,43 @@ static inline void hetcc_rd_note_jump(struct hetcc_rd *e, u32 off_us)
  * In a start-up: all blocks so far exceed a lower base by more. Sum and growth:
  * twice 63 * 2^24 us < 2^31.
  */
-static inline void hetcc_rd_rebase(struct hetcc_rd *e, u32 off_us)
+static inline void reldelay_rebase(struct reldelay *e, u32 off_us)
 {
-	u32 fall_us = min_t(u32, e->base_us - off_us, HETCC_RD_EXCESS_MAX_US);
+	u32 fall_us = min_t(u32, e->base_us - off_us, RELDELAY_EXCESS_MAX_US);
 	s32 blocks = e->blocks;
 
 	if (!e->sum_rule && e->fresh)
 		e->sum_us = min(e->sum_us + blocks * (s32)fall_us,
-				blocks * HETCC_RD_EXCESS_MAX_US);
+				blocks * RELDELAY_EXCESS_MAX_US);
 	e->base_us = off_us;
 }
 
 /* 64 * 2^24 us < 2^31 */
-static inline void hetcc_rd_block_close(struct hetcc_rd *e)
+static inline void reldelay_block_close(struct reldelay *e)
 {
 	s32 excess_us = (s32)(e->min_us - e->base_us);
 
-	if (e->sum_rule || e->blocks == HETCC_RD_BLOCKS_FULL)
+	if (e->sum_rule || e->blocks == RELDELAY_BLOCKS_MAX)
 		return;
-	e->sum_us += clamp(excess_us, -HETCC_RD_EXCESS_MAX_US,
-			   HETCC_RD_EXCESS_MAX_US);
+	e->sum_us += clamp(excess_us, -RELDELAY_EXCESS_MAX_US,
+			   RELDELAY_EXCESS_MAX_US);
 	e->blocks++;
 }
 
 /* Of the latest sample; 0 if its time is before the interval's */
-static inline u16 hetcc_rd_at(const struct hetcc_rd *e)
+static inline u16 reldelay_at(const struct reldelay *e)
 {
 	s32 at_us = max_t(s32, (s32)(e->r_us - e->iv.r_us), 0);
 
-	return (u16)min_t(u32, (u32)at_us >> HETCC_RD_AT_SHIFT, U16_MAX);
+	return (u16)min_t(u32, (u32)at_us >> DELAY_BLOCK_SHIFT, U16_MAX);
 }
 
-static inline void hetcc_rd_block_add(struct hetcc_rd *e, u32 off_us)
+static inline void reldelay_block_add(struct reldelay *e, u32 off_us)
 {
-	u16 at = hetcc_rd_at(e);
+	u16 at = reldelay_at(e);
 
 	if (at - e->block_at >= e->block_len) {
-		hetcc_rd_block_close(e);
+		reldelay_block_close(e);
 		e->block_at = at;
 		e->min_us = off_us;
 	} else if ((s32)(off_us - e->min_us) < 0) {
@@ -293,13 +293,13 @@ static inline void hetcc_rd_block_add(struct hetcc_rd *e, u32 off_us)
 }
 
 /**
- * hetcc_rd_sample() - account for one ACK
+ * reldelay_sample() - account for one ACK
  * @e: estimator
  * @s_us: when the packet that caused the ACK was sent, sender's clock
  * @r_us: when it arrived, receiver's clock
  * @delivered: packets received so far, modulo 2^32
  */
-static inline void hetcc_rd_sample(struct hetcc_rd *e, u32 s_us, u32 r_us,
+static inline void reldelay_sample(struct reldelay *e, u32 s_us, u32 r_us,
 				   u32 delivered)
 {
 	u32 off_us = r_us - s_us;
@@ -311,17 +311,17 @@ static inline void hetcc_rd_sample(struct hetcc_rd *e, u32 s_us, u32 r_us,
 		if (e->sum_rule)
 			e->mark_us = off_us;
 	}
-	hetcc_rd_note_jump(e, off_us);
+	reldelay_note_jump(e, off_us);
 	if (!e->steady && (s32)(off_us - e->base_us) < 0)
-		hetcc_rd_rebase(e, off_us);
+		reldelay_rebase(e, off_us);
 	e->r_us = r_us;
 	e->last_us = off_us;
 	if (e->fresh) {
-		hetcc_rd_block_add(e, off_us);
+		reldelay_block_add(e, off_us);
 		return;
 	}
 	e->fresh = 1;
-	e->iv = (struct hetcc_rd_span){ r_us, delivered };
+	e->iv = (struct queue_pkts_span){ r_us, delivered };
 	e->min_us = off_us;
 	e->block_at = 0;
 	e->blocks = 0;
@@ -330,27 +330,27 @@ static inline void hetcc_rd_sample(struct hetcc_rd *e, u32 s_us, u32 r_us,
 }
 
 /**
- * hetcc_rd_delay_us() - the level of the interval just evaluated
+ * reldelay_delay_us() - the level of the interval just evaluated
  * @e: estimator
  *
  * Return: mean of the blocks' least delays above the base, microseconds within
  * +-2^24, below 0 where the base has to follow; 0 with the sum rule.
  */
-static inline s32 hetcc_rd_delay_us(const struct hetcc_rd *e)
+static inline s32 reldelay_delay_us(const struct reldelay *e)
 {
 	return e->sum_rule || !e->blocks ? 0 : e->sum_us / (s32)e->blocks;
 }
 
 /**
- * hetcc_rd_settle() - let the base follow a level below it
- * @e: estimator after hetcc_rd_interval(), steady
+ * reldelay_settle() - let the base follow a level below it
+ * @e: estimator after reldelay_interval(), steady
  * @near_us: by less than this the level may be luck: an eighth of it counts
  *
  * Return: true if it fell by more: the path is another one.
  */
-static inline bool hetcc_rd_settle(struct hetcc_rd *e, u32 near_us)
+static inline bool reldelay_settle(struct reldelay *e, u32 near_us)
 {
-	s32 below_us = -hetcc_rd_delay_us(e);
+	s32 below_us = -reldelay_delay_us(e);
 	s32 luck_us = min_t(s32, below_us, min_t(u32, near_us, S32_MAX));
 
 	if (below_us <= 0)
@@ -359,92 +359,91 @@ static inline bool hetcc_rd_settle(struct hetcc_rd *e, u32 near_us)
 	return luck_us < below_us;
 }
 
-static inline s32 hetcc_rd_summed(const struct hetcc_rd *e)
+static inline s32 reldelay_summed(const struct reldelay *e)
 {
 	s32 d_us = (s32)(e->last_us - e->mark_us);
-	s64 n = (s64)e->n + hetcc_rd_to_pkts(d_us, e->pkts_ns);
+	s64 n = (s64)e->n + queue_pkts_from_us(d_us, e->pkts_ns);
 
-	return (s32)clamp_t(s64, n, -HETCC_RD_N_MAX, HETCC_RD_N_MAX);
+	return (s32)clamp_t(s64, n, -QUEUE_PKTS_MAX, QUEUE_PKTS_MAX);
 }
 
 /* Blocks for an interval like the one that ends: equal, and 1/16 to spare */
-static inline void hetcc_rd_cut_blocks(struct hetcc_rd *e)
+static inline void reldelay_cut_blocks(struct reldelay *e)
 {
-	u32 at = hetcc_rd_at(e);
-	u32 blocks = (at << HETCC_RD_AT_SHIFT) / HETCC_RD_BLOCK_US;
+	u32 at = reldelay_at(e);
+	u32 blocks = (at << DELAY_BLOCK_SHIFT) / DELAY_BLOCK_US;
 
-	at /= clamp(blocks, 1U, HETCC_RD_BLOCKS_MAX);
-	at = max_t(u32, at + at / 16 + 1,
-		   HETCC_RD_BLOCK_US >> HETCC_RD_AT_SHIFT);
+	at /= clamp(blocks, 1U, DELAY_BLOCK_MAX);
+	at = max_t(u32, at + at / 16 + 1, DELAY_BLOCK_US >> DELAY_BLOCK_SHIFT);
 	e->block_len = (u16)min_t(u32, at, U16_MAX);
 }
 
 /**
- * hetcc_rd_interval() - evaluate an interval, equations 2 to 4
+ * reldelay_interval() - evaluate an interval, equations 2 to 4
  * @e: estimator; with sum_rule n grows by what the interval added, else it is
  *     the interval's level over pktS
  * @delivered: packets received so far, modulo 2^32
  *
  * Return: true if the interval held a measurement and @e->n is new.
  */
-static inline bool hetcc_rd_interval(struct hetcc_rd *e, u32 delivered)
+static inline bool reldelay_interval(struct reldelay *e, u32 delivered)
 {
-	u32 pkts_ns = hetcc_rd_pkts(&e->iv, e->r_us, delivered);
+	u32 pkts_ns = queue_pkts_service_ns(&e->iv, e->r_us, delivered);
 
 	if (!e->fresh)
 		return false;
 	if (pkts_ns)
 		e->pkts_ns = pkts_ns;
-	hetcc_rd_block_close(e);
-	hetcc_rd_cut_blocks(e);
+	reldelay_block_close(e);
+	reldelay_cut_blocks(e);
 	if (e->sum_rule) {
-		e->n = hetcc_rd_summed(e);
+		e->n = reldelay_summed(e);
 		e->mark_us = e->last_us;
 	} else {
-		e->n = hetcc_rd_to_pkts(max_t(s32, hetcc_rd_delay_us(e), 0),
-					e->pkts_ns);
+		e->n = queue_pkts_from_us(max_t(s32, reldelay_delay_us(e), 0),
+					  e->pkts_ns);
 	}
 	return true;
 }
 
 /**
- * hetcc_rd_now() - queue that the latest packet met
+ * reldelay_now() - queue that the latest packet met
  * @e: estimator
  * @pkts_ns: service time to translate with
  *
  * Return: packets, Q8.
  */
-static inline s32 hetcc_rd_now(const struct hetcc_rd *e, u32 pkts_ns)
+static inline s32 reldelay_now(const struct reldelay *e, u32 pkts_ns)
 {
-	return hetcc_rd_to_pkts((s32)(e->last_us - e->base_us), pkts_ns);
+	return queue_pkts_from_us((s32)(e->last_us - e->base_us), pkts_ns);
 }
 
 /**
- * hetcc_rd_block() - queue that no packet of the block under way fell below
+ * reldelay_block() - queue that no packet of the block under way fell below
  * @e: estimator whose interval has a sample
  *
  * Return: packets, Q8, not negative.
  */
-static inline s32 hetcc_rd_block(const struct hetcc_rd *e)
+static inline s32 reldelay_block(const struct reldelay *e)
 {
-	return hetcc_rd_to_pkts(max_t(s32, (s32)(e->min_us - e->base_us), 0),
-				e->pkts_ns);
+	return queue_pkts_from_us(max_t(s32, (s32)(e->min_us - e->base_us), 0),
+				  e->pkts_ns);
 }
 
 /**
- * struct hetcc_rd_queue - what the last two buckets of ACKs say
+ * struct startup_queue_len - what the last two buckets of ACKs say
  * @recent: smallest queue of the current bucket, Q8 packets: a burst counts
  * @standing: smallest queue of both, Q8 packets: what did not drain
  * @pkts_ns: service time over both, 0 if unknown
  */
-struct hetcc_rd_queue {
+struct startup_queue_len {
 	s32 recent;
 	s32 standing;
 	u32 pkts_ns;
 };
 
 /**
- * hetcc_rd_buckets() - queue over the last two buckets
+ * startup_queue_get() - queue over the last two buckets
  * @e: estimator
  * @delivered: packets received so far, modulo 2^32
  *
@@ -452,25 +451,25 @@ struct hetcc_rd_queue {
  * not pass for a queue.
  *
  * Return: all 0 while the previous bucket is missing or the current one holds
- * fewer than HETCC_RD_BUCKET_ACKS samples.
+ * fewer than STARTUP_QUEUE_ACKS samples.
  */
-static inline struct hetcc_rd_queue hetcc_rd_buckets(const struct hetcc_rd *e,
-						     u32 delivered)
+static inline struct startup_queue_len startup_queue_get(const struct reldelay *e,
+							 u32 delivered)
 {
 	s32 slack_us = e->tick_us > 1 ? (s32)e->tick_us : 0;
-	const struct hetcc_rd_start *st = &e->start;
-	struct hetcc_rd_queue q = { 0 };
+	const struct startup_queue *st = &e->start;
+	struct startup_queue_len q = { 0 };
 	s32 recent_us, before_us;
 
-	if (!st->full || st->acks < HETCC_RD_BUCKET_ACKS)
+	if (!st->full || st->acks < STARTUP_QUEUE_ACKS)
 		return q;
-	q.pkts_ns = hetcc_rd_pkts(&st->bucket[1], e->r_us, delivered);
+	q.pkts_ns = queue_pkts_service_ns(&st->bucket[1], e->r_us, delivered);
 	recent_us = max_t(s32, (s32)(st->min_us[0] - e->base_us), 0) - slack_us;
 	before_us = max_t(s32, (s32)(st->min_us[1] - e->base_us), 0) - slack_us;
-	q.recent = hetcc_rd_to_pkts(max_t(s32, recent_us, 0), q.pkts_ns);
+	q.recent = queue_pkts_from_us(max_t(s32, recent_us, 0), q.pkts_ns);
 	q.standing = min_t(s32, q.recent,
-			   hetcc_rd_to_pkts(max_t(s32, before_us, 0),
-					    q.pkts_ns));
+			   queue_pkts_from_us(max_t(s32, before_us, 0),
+					      q.pkts_ns));
 	return q;
 }
 
@@ -479,16 +478,16 @@ static inline struct hetcc_rd_queue hetcc_rd_buckets(const struct hetcc_rd *e,
  * microseconds between Linux hosts that agree on it).
  */
 /* Ten ticks of the coarsest clock that is told apart */
-#define HETCC_TICK_PROBE_US	1000000U
+#define TSVAL_TICK_PROBE_US	1000000U
 
 /**
- * hetcc_tick_us() - classify a timestamp clock
+ * tsval_tick_us() - classify a timestamp clock
  * @ticks: how far the peer's clock went
- * @elapsed_us: in this time, at least HETCC_TICK_PROBE_US
+ * @elapsed_us: in this time, at least TSVAL_TICK_PROBE_US
  *
  * Return: 1, 1000, 4000, 10000 or 100000 us per tick; 0: none of these.
  */
-static inline u32 hetcc_tick_us(u32 ticks, u32 elapsed_us)
+static inline u32 tsval_tick_us(u32 ticks, u32 elapsed_us)
 {
 	static const u32 known[] = { 1, 1000, 4000, 10000, 100000 };
 	u32 i;
@@ -503,4 +502,4 @@ static inline u32 hetcc_tick_us(u32 ticks, u32 elapsed_us)
 	return 0;
 }
 
-#endif /* HETCC_EST_RELDELAY_H */
+#endif /* HETCC_RELDELAY_H */
