@@ -103,6 +103,7 @@
 #include "hetcc/cc_window.h"
 #include "hetcc/reldelay.h"
 #include "hetcc/santacruz_law.h"
+#include "hetcc/tsval_tick.h"
 #include "hetcc/version.h"
 
 #define CREATE_TRACE_POINTS
@@ -735,7 +736,7 @@ static void santacruz_check_startup(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct startup_queue_len q = startup_queue_get(&sc->rd, tp->delivered);
+	struct startup_queue_len q = reldelay_startup_queue(&sc->rd, tp->delivered);
 	s32 limit = santacruz_op(tcp_snd_cwnd(tcp_sk(sk))) / 2;
 	u32 target;
 
@@ -770,7 +771,7 @@ static void santacruz_sample(struct sock *sk, u32 s_us, u32 r_us)
 
 	reldelay_sample(&sc->rd, s_us, r_us, tp->delivered);
 	if (sc->phase == SANTACRUZ_STARTUP)
-		startup_queue_add(&sc->rd, tp->delivered);
+		reldelay_startup_add(&sc->rd, tp->delivered);
 	else if (clock)
 		clock_skew_begin(&sc->rd.skew, (u32)tp->tcp_mstamp,
 				 sc->rd.base_us, rev_us);
@@ -1020,7 +1021,7 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 		sc->grew = 0;
 		sc->mode = SANTACRUZ_HOLD;
 		sc->run = 0;
-		startup_queue_restart(&sc->rd);
+		startup_queue_restart(&sc->rd.start);
 		santacruz_begin_interval(sk);
 	}
 }
