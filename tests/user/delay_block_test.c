@@ -62,7 +62,8 @@ static void equal_run(u32 span_us)
 	span_us -= span_us % PKT_US;
 	run_interval(&b, span_us, prng_u32());
 	run_interval(&b, span_us, prng_u32());
-	EXPECT_IN(cut.blocks, fmax(floor(fit) * 15 / 17 - 1, 1), ceil(fit),
+	EXPECT_IN(cut.blocks, fmax(floor(fit) * 15 / 17 - 1, 1),
+		  clamp(span_us / 5000, 1U, 32U),
 		  "blocks of %u us", span_us);
 	for (i = 1; i < cut.blocks; i++) {
 		len_us = cut.begin_us[i] - cut.begin_us[i - 1];
@@ -72,6 +73,27 @@ static void equal_run(u32 span_us)
 			  span_us / floor(fit) * 17 / 16 + 64 + GRAIN_US,
 			  "%u us: block %u of %u", span_us, i, cut.blocks);
 	}
+}
+
+/* A sixteenth to spare: an interval that is a little longer has no block more */
+static void spare_run(u32 span_us)
+{
+	struct delay_block b = { 0 };
+	double fit = clamp((span_us - 64.0) / 5000, 1.0, 32.0);
+
+	span_us -= span_us % PKT_US;
+	run_interval(&b, span_us, 0);
+	run_interval(&b, span_us + span_us / 20, 0);
+	EXPECT_IN(cut.blocks, 1, floor(fit), "a twentieth more than %u us",
+		  span_us);
+}
+
+static void test_spare(void)
+{
+	int i;
+
+	for (i = 0; i < 300; i++)
+		spare_run(prng_log32(1000, 3900000));
 }
 
 static void test_equal(void)
@@ -158,6 +180,7 @@ static void test_offsets(void)
 
 static const struct tap_case cases[] = {
 	{ "equal blocks of 5 ms and more, 32 at most", test_equal },
+	{ "a sixteenth to spare", test_spare },
 	{ "of the first interval, every sample", test_first_interval },
 	{ "as long as the interval before says", test_other_length },
 	{ "times: edges, saturation, time that goes back", test_at },
