@@ -13,34 +13,21 @@
  * spacing (section 3.3.2) is left to the stack's pacing. With rho = 1 the
  * window is Reno's.
  *
- * Differences from the paper; in parentheses what restores it
- *  - The increments are per acknowledged segment, not per ACK: delayed or
- *    thinned ACKs do not slow the window.
- *  - The initial window is at least the kernel's; rho times init_cwnd segments
- *    only while the segments are paced.
- *  - A path of less than 1 ms, where the window is Reno's whatever rtt0_ms is, is not
- *    spaced (pacing=2): timers cost 5 to 8 % of all instructions there (docs/cost.md).
- *  - 2^rho - 1 stops at 2^15 segments; ssthresh bounds the window long before.
- *  - ssthresh from the ACK spacing replaces rho * init_ssthresh in both
- *    directions, once, in the first slow start (hoe=0). Until it is known (some
- *    six segments) slow start is Reno's: by 2^rho - 1 a single ACK would pass it.
- *    Where the first ten segments say nothing, as the path is faster than 100
- *    Mbit/s or delivers ACKs in bunches, slow start is the kernel's.
- *  - Above that threshold the window follows the loss events that the reference
- *    connection would see, in rho times smaller steps (hybla_share.h,
- *    response=0). By rho^2 = 576 segments per round trip of 600 ms the paper's
- *    window fills a buffer within a round once the pipe is full (10 Mbit/s,
- *    half a bandwidth-delay product of buffer: 20 % of all packets lost), and
- *    by halving once for all losses of a long round trip it does not get its
- *    share: 0.57 of it at 600 ms beside five flows of 25 ms, now 1.03.
- *  - A loss where nothing waits is the link's, and the window may grow by an
- *    eighth per round trip there (response=0): 20 Mbit/s, 600 ms, 1 % lost: 15.5
- *    instead of 3.1 Mbit/s. A path that gets longer is found by looks (minrtt_probe.h).
- *  - response=1 is section 5.2's proposal: halving is replaced by the bandwidth
- *    estimate of FR-TCP.
- *  - With response=0 or 1 the window above the estimated threshold grows as
- *    Reno's until the first loss (settle=0).
- *  - After a timeout slow start doubles the window (response=0).
+ * Departures from the paper, by the parameter that restores its rule. What each
+ * gains is measured in docs/hybla_ext.md.
+ *   response=0  loss events as the reference connection's, small steps (hybla_share.h)
+ *   response=0  a loss where nothing waits is the link's: no cut, faster growth
+ *   response=0  a path that gets longer is probed (minrtt_probe.h)
+ *   response=0  after a timeout slow start doubles the window
+ *   settle=0    above the estimated threshold Reno's growth until the first loss
+ *   hoe=0       ssthresh from the ACK spacing (ack_train.h), up or down, once; until
+ *               then slow start is Reno's, without an estimate the kernel's
+ *   pacing=2    a path of less than 1 ms is not spaced
+ * response=1 is section 5.2's proposal: FR-TCP's bandwidth estimate, no halving.
+ * Without a parameter:
+ *  - increments are per acknowledged segment, not per ACK;
+ *  - the initial window is at least the kernel's, and larger only if paced;
+ *  - 2^rho - 1 stops at 2^15 segments.
  *
  * tcpvegas_info: enabled = rho is above 1, rttcnt = rho in hundredths, rtt and
  * minrtt in microseconds.
@@ -54,8 +41,7 @@
 
 #include "hetcc/ack_train.h"
 #include "hetcc/bdp.h"
-#include "hetcc/bw_ack.h"
-#include "hetcc/bw_busy.h"
+#include "hetcc/cc_busy.h"
 #include "hetcc/cc_compat.h"
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
@@ -74,10 +60,8 @@
 #define HYBLA_UNUSED		2
 /* An ECN mark stands for those of a whole round trip: it takes this part */
 #define HYBLA_MARK		8
-/* A look holds the window down by this part, and by the queue */
-#define HYBLA_LOOK		8
-/* On a short path, waiting means this part of the minimum round trip */
-#define HYBLA_WAIT		4
+/* A probe holds the window down by this part, and by the queue */
+#define HYBLA_PROBE		8
 /* Bandwidth estimate: weight of the old one, shortest busy stretch (part of RTTmin) */
 #define HYBLA_ALPHA_PERMILLE	800U
 #define HYBLA_TRAIN		16
@@ -103,7 +87,7 @@ CC_PARAM_UINT(response, HYBLA_SHARE, HYBLA_RENO, HYBLA_SHARE,
 CC_PARAM_MILLI(cut, 700, 100, 1000,
 	       "response 2: what the reference connection loses of its window (0.1..1); default 0.7");
 CC_PARAM_UINT(queue_ms, 4, 1, 1000,
-	      "response 1, 2: a packet that waits no longer found no queue (ms, 1..1000); default 4");
+	      "response 1, 2: waits up to this long count as no queue (ms, 1..1000); default 4");
 CC_PARAM_UINT(srtt, 0, 0, 1,
 	      "rho from 0: the minimum round trip (paper, 7.2), 1: the smoothed one; default 0");
 CC_PARAM_UINT(pacing, 1, 0, 2,
@@ -116,9 +100,9 @@ CC_PARAM_UINT(pacing, 1, 0, 2,
  * @busy: bandwidth estimate, after that, with HYBLA_BANDWIDTH
  * @share: law (B), with HYBLA_SHARE
  * @path: minimum round trip, with HYBLA_SHARE
- * @wnd: window that comes back after a look at the path
+ * @wnd: window that comes back after a probe at the path
  * @delivered: tp->delivered at the previous ACK
- * @lost: tp->lost at the latest look
+ * @lost: tp->lost at the latest probe
  * @rtt_min_us: smallest round trip of the connection, U32_MAX before the first
  * @rtt_us: latest round trip
  * @response: what a loss leads to
@@ -240,33 +224,25 @@ static void hybla_estimate_ssthresh(struct sock *sk, u32 pkts)
 			 TCP_INFINITE_SSTHRESH);
 }
 
-/* A packet that waits no longer found no queue */
+/* Waits up to this long count as no queue */
 static u32 hybla_wait_us(const struct hybla *h)
 {
-	return min_t(u32, READ_ONCE(queue_ms) * USEC_PER_MSEC,
-		     h->rtt_min_us / HYBLA_WAIT);
+	return cc_busy_wait_us(READ_ONCE(queue_ms), h->rtt_min_us);
 }
 
 static void hybla_estimate_rate(struct sock *sk, u32 pkts, u32 lost,
 				u32 rtt_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct bw_busy_ack ack = {
-		.now_us = (u32)tp->tcp_mstamp,
-		.bytes = fixed_sat_u32((u64)pkts * tp->mss_cache),
-		.lost = fixed_sat_u32((u64)lost * tp->mss_cache),
+	struct bw_busy_ack ack = {
 		.rtt_us = rtt_us,
 		.rtt_min_us = h->rtt_min_us,
 		.wait_us = hybla_wait_us(h),
 		.train_us = h->rtt_min_us / HYBLA_TRAIN,
 		.alpha_permille = HYBLA_ALPHA_PERMILLE,
-		.limited = !!tp->app_limited,
 	};
 
-	bw_busy_add(&h->busy, &ack);
-	if (!tp->packets_out)
-		bw_busy_pause(&h->busy);
+	cc_busy_add(tcp_sk(sk), &h->busy, &ack, pkts, lost);
 }
 
 /*
@@ -354,7 +330,7 @@ static u32 hybla_window(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
 }
 
 /* Hold the window below what the path takes without a queue */
-static void hybla_look(struct sock *sk)
+static void hybla_probe(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -363,18 +339,18 @@ static void hybla_look(struct sock *sk)
 	h->wnd = cwnd;
 	cwnd = fixed_mul_div(cwnd, h->path.min_us,
 			     max(tp->srtt_us >> 3, h->path.min_us));
-	tcp_snd_cwnd_set(tp, max(cwnd - cwnd / HYBLA_LOOK, CC_WINDOW_MIN));
+	tcp_snd_cwnd_set(tp, max(cwnd - cwnd / HYBLA_PROBE, CC_WINDOW_MIN));
 }
 
-/* The window after a look; a queue of its own does not come back */
-static void hybla_end_look(struct sock *sk, enum minrtt_probe_event word)
+/* The window after a probe; a queue of its own does not come back */
+static void hybla_end_probe(struct sock *sk, enum minrtt_probe_event event)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 cwnd = tcp_snd_cwnd(tp);
 
-	if (word == MINRTT_PROBE_EMPTY)
-		cwnd = min(h->wnd, cwnd + cwnd / (HYBLA_LOOK - 1));
+	if (event == MINRTT_PROBE_EMPTY)
+		cwnd = min(h->wnd, cwnd + cwnd / (HYBLA_PROBE - 1));
 	else
 		cwnd = h->wnd;
 	tcp_snd_cwnd_set(tp, cwnd);
@@ -382,30 +358,30 @@ static void hybla_end_look(struct sock *sk, enum minrtt_probe_event word)
 		WRITE_ONCE(tp->snd_ssthresh, cwnd);
 }
 
-static void hybla_abort_look(struct sock *sk)
+static void hybla_abort_probe(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 
-	if (!h->path.looking)
+	if (!h->path.probing)
 		return;
 	minrtt_probe_abort(&h->path);
-	hybla_end_look(sk, MINRTT_PROBE_OTHERS);
+	hybla_end_probe(sk, MINRTT_PROBE_OTHERS);
 }
 
 static void hybla_end_round(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
-	bool looked = h->path.looking;
-	enum minrtt_probe_event word;
+	bool probed = h->path.probing;
+	enum minrtt_probe_event event;
 
-	word = minrtt_probe_round(&h->path, hybla_wait_us(h));
-	if (word == MINRTT_PROBE_BEGIN &&
+	event = minrtt_probe_round(&h->path, hybla_wait_us(h));
+	if (event == MINRTT_PROBE_BEGIN &&
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		minrtt_probe_abort(&h->path);
-	else if (word == MINRTT_PROBE_BEGIN)
-		hybla_look(sk);
-	else if (looked && !h->path.looking)
-		hybla_end_look(sk, word);
+	else if (event == MINRTT_PROBE_BEGIN)
+		hybla_probe(sk);
+	else if (probed && !h->path.probing)
+		hybla_end_probe(sk, event);
 }
 
 /* What an ACK says of queues, losses and the path */
@@ -426,7 +402,7 @@ static void hybla_measure_queue(struct sock *sk, u32 pkts, u32 lost,
 			    tcp_packets_in_flight(tp), lost, waited ? pkts : 0))
 		hybla_end_round(sk);
 	if (hybla_share_is_heavy(&h->share))
-		hybla_abort_look(sk);
+		hybla_abort_probe(sk);
 }
 
 /* Return: (B) has the window from now on. Not during a recovery, nor its undo */
@@ -446,7 +422,7 @@ static bool hybla_choose(struct sock *sk)
 		hybla_space(sk);
 		return true;
 	}
-	if (shares && h->rho.rho < HYBLA_RHO_PAPER && !h->path.looking)
+	if (shares && h->rho.rho < HYBLA_RHO_PAPER && !h->path.probing)
 		WRITE_ONCE(icsk->icsk_ca_ops, &hybla_ext_ops);
 	return false;
 }
@@ -472,7 +448,7 @@ static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 	h->lost = tp->lost;
 	hybla_measure_queue(sk, pkts, lost, rs->rtt_us);
 	cwnd = tcp_snd_cwnd(tp);
-	if (h->path.looking) {
+	if (h->path.probing) {
 		h->wnd = hybla_cut(sk, h->wnd, pkts, lost);
 	} else if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
 		cwnd = hybla_window(sk, min(cwnd, tp->snd_ssthresh),
@@ -559,9 +535,9 @@ static u32 hybla_ssthresh_share(struct sock *sk)
 	h->settled = false;
 	hybla_share_lost(&h->share, lost);
 	if (hybla_share_is_heavy(&h->share))
-		hybla_abort_look(sk);
+		hybla_abort_probe(sk);
 	cwnd = tcp_snd_cwnd(tp);
-	if (h->path.looking) {
+	if (h->path.probing) {
 		h->wnd = hybla_cut(sk, h->wnd, 0, lost);
 		return cwnd;
 	}
@@ -586,7 +562,7 @@ static void hybla_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	    idle <= rto ||
 	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
 		return;
-	hybla_abort_look(sk);
+	hybla_abort_probe(sk);
 	WRITE_ONCE(tp->snd_ssthresh, tcp_current_ssthresh(sk));
 	for (; idle > rto && cwnd > TCP_INIT_CWND; idle -= rto)
 		cwnd = max(cwnd / 2, TCP_INIT_CWND);

@@ -36,54 +36,23 @@
  *   rtt         arrival of the ACK at the sender, where the peer has no
  *               timestamps or an unknown clock: then the reverse path counts.
  *
- * Differences from the paper. It is restored by n_op=1.5 scale=0 drain_s=0
- * reroute=0 predict=0 sum_rule=1 startup=0 init_cwnd=2 pacing=0. Measured in
- * docs/santacruz.md (scenarios sc-*, rn-*; 6.12, one flow unless said).
- *  - Queue estimate (sum_rule=1 restores it): equation 2 adds up packets, each
- *    interval translated by its own pktS, so early errors stay for good. Here n
- *    is the interval's level above the smallest, over the current pktS; the level
- *    is a mean of minima of 5 ms (reldelay.h). A mean of all packets takes
- *    5 ms of jitter for eight packets (6.9 of 20 Mbit/s), a minimum of the
- *    interval misses a queue that swings (sc-reverse: 84 ms instead of 65).
- *  - Start-up (startup=0 restores it): a burst of slow start exceeds N_op / 2
- *    at once, at N_op = 1.5 with the second packet. Here four ACKs in a row must
- *    show the queue; packets that queue behind each other also show pktS, so
- *    slow start goes on to the bandwidth-delay product plus N_op and ends
- *    there, or at once if the queue stands over eight ACKs. Segments are paced.
- *  - Steps (scale=0 restores them): one packet per round does not fill a big pipe
- *    (21 % of 1 Gbit/s at 50 ms over 20 s, 100 % with it). While nothing is
- *    queued, steps double up to 1/16 of the window; a queue too long is taken out
- *    in one round; N_op grows as sqrt(window) / 4 above 144 packets
- *    (santacruz_law.h). They are made when an interval ends, in recoveries too.
- *  - The window's own steps of the last round are added to the measured queue
- *    (predict=0 restores the paper): they show one round trip later, and
- *    without them the queue swings by two packets around N_op instead of half.
- *  - Drains (drain_s=0: none): every 10 s the queue is emptied for 0.2 s, at
- *    multiples of 10 s of the wall's clock, so that flows of all hosts drain
- *    together and see the path without each other: else late-comers take their
- *    predecessors' queue for the path (Jain index of 2, 5 and 20 flows 0.98, 1.00
- *    and 1.00; without drains 0.87, 0.61 and 0.75; with clocks apart 0.99, 0.96
- *    and 0.88). There the skew of the clocks is measured, and what does not drain
- *    taken for the path, 10 ms of it at most.
- *  - A delay that came with one packet, and that does not go when its packets are
- *    taken out, is a longer path (reroute=0: it is queue).
- *    With steps of 30 ms every 15 s 19.1 of 20 Mbit/s instead of 8.9.
- *  - Loss: a random loss leaves the window full during recovery, where PRR would
- *    let it shrink by what is lost (1 % of packets lost: 19.1 of 20 Mbit/s
- *    instead of 15.6). Congestion is also: in start-up more than N_op packets
- *    queued; over 4 N_op packets queued right now (another's burst that
- *    overflows the queue within one round); over 1/8 of the window lost, at any
- *    time of a recovery; and no window is raised that lost over 1/16.
- *    No sign of it is growth of half a packet or a tick, after a drain, or after a
- *    step of more than one packet, which the last round of a steep
- *    raise always shows (3 % lost: 0.98 of the link instead of 0.85).
- *  - What the paper is silent about: over 10 s without sending, the base begins
- *    anew; where the stack has seen reordering, packets that overtook others do not
- *    make the base, nor up to four early ones in a row (5 % of them 10 ms early: 30
- *    transfers of 10 s took 10.0 to 13.4 s, Reno's 9.8 to 10.6; 152 s without).
- *  - Initial window (init_cwnd=2 restores it): the kernel's, at least two.
- *    Start-up and initial window by the paper cost 5 % of goodput over 10 s
- *    (1.331 of 1.398 Mbit/s; 1.5 Mbit/s, 80 ms, N_op = 1.5).
+ * Departures from the papers, by the parameter that restores the paper's rule. The
+ * paper's n_op is 1.5. What each gains is measured in docs/santacruz.md.
+ *   sum_rule=1   n is the interval's level over the current pktS (reldelay.h)
+ *   startup=0    ends at the bandwidth-delay product, or when the queue stands
+ *   init_cwnd=2  the kernel's initial window, at least two
+ *   pacing=0     segments are paced
+ *   scale=0      larger steps, N_op of large windows, 4 N_op right now are congestion
+ *   predict=0    the window's steps of the last round are added to the queue
+ *   drain_s=0    the queue is emptied every 10 s: base and clock skew are seen
+ *   reroute=0    a delay that came at once and does not drain is a longer path
+ * Where the papers are silent, without a parameter:
+ *  - a random loss leaves the window full in recovery; PRR would let it shrink;
+ *  - more than 1/8 of the window lost is congestion, after 1/16 it is not raised;
+ *  - in start-up, more than N_op packets queued are congestion;
+ *  - growth of 1.5 delta or a tick, after a drain or a larger step, is no sign of it;
+ *  - 10 s without sending: the base begins anew;
+ *  - packets that overtook others do not make the base (four in a row do).
  *
  * tcpvegas_info: enabled = source of R (0 rtt, 1 timestamps, 2 option), rttcnt = queue
  * estimate in packets, rtt and minrtt in microseconds.
@@ -780,7 +749,7 @@ static void santacruz_sample(struct sock *sk, u32 s_us, u32 r_us)
 }
 
 /* Congestion ends a drain or a run of steps: their windows must not come back */
-static void santacruz_answer(struct santacruz *sc)
+static void santacruz_cancel_steps(struct santacruz *sc)
 {
 	if (sc->phase != SANTACRUZ_STARTUP)
 		sc->phase = SANTACRUZ_STEADY;
@@ -793,7 +762,7 @@ static void santacruz_answer(struct santacruz *sc)
  * The stack asks once per recovery what a loss means. When it turns out to be
  * congestion after all, halve then. PRR counts from here on.
  */
-static void santacruz_think_again(struct sock *sk)
+static void santacruz_revise_loss(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -803,7 +772,7 @@ static void santacruz_think_again(struct sock *sk)
 	trace_loss(sk, sc->rd.n, sc->grew, true);
 	WRITE_ONCE(tp->snd_ssthresh, max(tp->snd_ssthresh >> 1, CC_WINDOW_MIN));
 	tp->prr_delivered = tp->prr_out;
-	santacruz_answer(sc);
+	santacruz_cancel_steps(sc);
 }
 
 /*
@@ -858,7 +827,7 @@ static void santacruz_pkts_acked(struct sock *sk,
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
 		return;
 	if (sc->random && santacruz_heavy_loss(sk))
-		santacruz_think_again(sk);
+		santacruz_revise_loss(sk);
 	else if (sc->random)
 		santacruz_fill_recovery(sk);
 	if (!santacruz_times(sk, sample->rtt_us, &s_us, &r_us))
@@ -885,7 +854,7 @@ static void santacruz_in_ack_event(struct sock *sk, u32 flags)
 
 	sc->marked = !!(flags & CA_ACK_ECE);
 	if (sc->marked)
-		santacruz_think_again(sk);
+		santacruz_revise_loss(sk);
 }
 
 static void santacruz_step(struct sock *sk)
@@ -1005,7 +974,7 @@ static u32 santacruz_ssthresh(struct sock *sk)
 	trace_loss(sk, sc->rd.n, sc->grew, congested);
 	if (congested) {
 		cwnd >>= 1;
-		santacruz_answer(sc);
+		santacruz_cancel_steps(sc);
 	}
 	return max(cwnd, CC_WINDOW_MIN);
 }
@@ -1015,7 +984,7 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 	struct santacruz *sc = inet_csk_ca(sk);
 
 	if (new_state == TCP_CA_Loss) {
-		santacruz_think_again(sk);
+		santacruz_revise_loss(sk);
 		sc->phase = SANTACRUZ_STARTUP;
 		sc->rd.steady = 0;
 		sc->grew = 0;

@@ -18,29 +18,18 @@
  *
  * which takes the connection back into slow start while the pipe is not full.
  *
- * Differences from the paper; in parentheses what restores it
- *  - Samples are taken where the bottleneck was busy with us (bw_busy.h), so
- *    that neither bunched ACKs nor a window or application that does not fill
- *    the pipe are taken for the rate of the path (estimator=0).
- *  - A loss beside a queue that stood for a round is congestion: it leaves at
- *    most beta of the window and raises nothing, nor does GFR (queue_ms=0).
- *    Two flows took 29 times the share of two reno flows beside them in a
- *    codel queue (20 Mbit/s, 200 ms) without it, 3 times with it.
- *  - On a path where no packet waited for a round, the estimate is a lower
- *    bound, and GFR takes twice the window for BWE * RTTmin (queue_ms=0). Beside
- *    on/off UDP at 45 Mbit/s, 500 ms: 20.1 instead of 8.8 Mbit/s.
- *  - A loss never raises the window at once. Where BWE * RTTmin / a exceeds
- *    cwnd, the window grows by slow start, during the recovery too: PRR's
- *    count of what may be sent is kept at twice what was delivered while less
- *    is in flight than ssthresh (jump=1). 20 Mbit/s, 600 ms, 1 % loss: 17.5
- *    instead of 11.0 Mbit/s; a jump sends the difference as one burst.
- *  - RTTmin follows a path that gets longer (minrtt.h, reroute=0). From 40
- *    to 140 ms at 20 Mbit/s and 0.5 % loss: 11.7 instead of 1.2 Mbit/s.
- *  - ECN-Echo halves the window, as it says congestion.
- *  - Delivered data is counted from the stack's delivery counter, selective and
- *    duplicate ACKs included, so no average segment size is guessed.
- *  - A sample during which the application limited the sender can raise BWE but
- *    not lower it; idle time does not count.
+ * Departures from the paper, by the parameter that restores its rule. What each
+ * gains is measured in docs/westwood_fr.md.
+ *   estimator=0  samples where the bottleneck was busy with us (bw_busy.h)
+ *   queue_ms=0   a loss beside a standing queue leaves beta of the window at most
+ *   queue_ms=0   no queue: BWE is a lower bound, GFR takes twice the window
+ *   jump=1       a loss never raises the window at once, but by slow start
+ *   reroute=0    RTTmin follows a path that gets longer (minrtt.h)
+ * Without a parameter:
+ *  - ECN-Echo halves the window, as it says congestion;
+ *  - delivered data is the stack's count, selective and duplicate ACKs included;
+ *  - a sample while the application limits the sender cannot lower BWE;
+ *  - idle time does not count.
  *
  * tcpvegas_info: enabled = an estimate exists, rttcnt = BWE in bytes/s, rtt
  * (smoothed) and minrtt in microseconds.
@@ -53,15 +42,13 @@
 
 #include "hetcc/bdp.h"
 #include "hetcc/bw_ack.h"
-#include "hetcc/bw_busy.h"
+#include "hetcc/cc_busy.h"
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
 #include "hetcc/cc_window.h"
 #include "hetcc/minrtt.h"
 #include "hetcc/version.h"
 
-/* On a short path, waiting means this part of RTTmin */
-#define WESTWOOD_WAIT		4
 
 CC_PARAM_MILLI(alpha, 800, 0, 999,
 	       "weight of the old bandwidth estimate (0..0.999, paper 0.8); default 0.8");
@@ -156,17 +143,17 @@ static u32 westwood_part_us(const struct westwood *w, u32 part_milli)
 	return fixed_mul_div(w->minrtt.min_us, part_milli, FIXED_MILLI);
 }
 
-/* A packet that waits no longer found no queue */
+/* Waits up to this long count as no queue */
 static u32 westwood_wait_us(const struct westwood *w)
 {
-	return min_t(u32, READ_ONCE(queue_ms) * USEC_PER_MSEC,
-		     w->minrtt.min_us / WESTWOOD_WAIT);
+	return cc_busy_wait_us(READ_ONCE(queue_ms), w->minrtt.min_us);
 }
 
-static void westwood_estimate_paper(struct sock *sk, u32 bytes)
+static void westwood_estimate_paper(struct sock *sk, u32 pkts)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 bytes = fixed_sat_u32((u64)pkts * tp->mss_cache);
 
 	bw_ack_add(&w->bwe, (u32)tp->tcp_mstamp, bytes,
 		   westwood_part_us(w, READ_ONCE(span)), READ_ONCE(alpha),
@@ -175,26 +162,19 @@ static void westwood_estimate_paper(struct sock *sk, u32 bytes)
 		bw_ack_pause(&w->bwe);
 }
 
-static void westwood_estimate_busy(struct sock *sk, u32 bytes, u32 lost,
+static void westwood_estimate_busy(struct sock *sk, u32 pkts, u32 lost,
 				   u32 rtt_us)
 {
 	struct westwood *w = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct bw_busy_ack ack = {
-		.now_us = (u32)tp->tcp_mstamp,
-		.bytes = bytes,
-		.lost = lost,
+	struct bw_busy_ack ack = {
 		.rtt_us = rtt_us,
 		.rtt_min_us = w->minrtt.min_us,
 		.wait_us = westwood_wait_us(w),
 		.train_us = westwood_part_us(w, READ_ONCE(train)),
 		.alpha_permille = READ_ONCE(alpha),
-		.limited = !!tp->app_limited,
 	};
 
-	bw_busy_add(&w->busy, &ack);
-	if (!tp->packets_out)
-		bw_busy_pause(&w->busy);
+	cc_busy_add(tcp_sk(sk), &w->busy, &ack, pkts, lost);
 }
 
 static void westwood_pkts_acked(struct sock *sk,
@@ -204,7 +184,6 @@ static void westwood_pkts_acked(struct sock *sk,
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 pkts = tp->delivered - w->delivered;
 	u32 lost = tp->lost - w->lost;
-	u32 bytes = fixed_sat_u32((u64)pkts * tp->mss_cache);
 
 	w->delivered = tp->delivered;
 	w->lost = tp->lost;
@@ -216,11 +195,9 @@ static void westwood_pkts_acked(struct sock *sk,
 	if (!READ_ONCE(jump))
 		cc_window_fill_recovery(sk, pkts + lost);
 	if (w->paper)
-		westwood_estimate_paper(sk, bytes);
+		westwood_estimate_paper(sk, pkts);
 	else
-		westwood_estimate_busy(sk, bytes,
-				       fixed_sat_u32((u64)lost * tp->mss_cache),
-				       max(sample->rtt_us, 0));
+		westwood_estimate_busy(sk, pkts, lost, max(sample->rtt_us, 0));
 }
 
 static void westwood_in_ack_event(struct sock *sk, u32 flags)
@@ -230,7 +207,7 @@ static void westwood_in_ack_event(struct sock *sk, u32 flags)
 	w->marked = !!(flags & CA_ACK_ECE);
 }
 
-static bool westwood_stands(const struct westwood *w)
+static bool westwood_has_standing_queue(const struct westwood *w)
 {
 	return !w->paper && READ_ONCE(queue_ms) &&
 	       bw_busy_standing_us(&w->busy) > westwood_wait_us(w);
@@ -246,7 +223,7 @@ static u32 westwood_ssthresh(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 cwnd = tcp_snd_cwnd(tp), most = tp->snd_cwnd_clamp;
 
-	if (westwood_stands(w)) {
+	if (westwood_has_standing_queue(w)) {
 		most = fixed_mul_div(cwnd, READ_ONCE(beta), FIXED_MILLI);
 		bw_busy_congested(&w->busy);
 	}
@@ -286,7 +263,7 @@ static void westwood_raise_ssthresh(struct sock *sk, u32 ssthresh)
 		WRITE_ONCE(tp->snd_ssthresh, ssthresh);
 }
 
-static bool westwood_has_slack(const struct sock *sk)
+static bool westwood_no_queue(const struct sock *sk)
 {
 	const struct westwood *w = inet_csk_ca(sk);
 
@@ -305,11 +282,11 @@ static void westwood_gradual(struct sock *sk)
 		return;
 	w->gfr_stamp_us = now_us;
 	if (!westwood_has_estimate(w) || westwood_is_short(w) ||
-	    westwood_stands(w))
+	    westwood_has_standing_queue(w))
 		return;
 	bdp = westwood_bdp(sk, FIXED_MILLI);
 	/* The estimate is then a lower bound */
-	if (westwood_has_slack(sk))
+	if (westwood_no_queue(sk))
 		bdp = max(bdp, 2 * tcp_snd_cwnd(tp));
 	if (tcp_snd_cwnd(tp) > tp->snd_ssthresh && tcp_snd_cwnd(tp) < bdp)
 		westwood_raise_ssthresh(sk, tp->snd_ssthresh +

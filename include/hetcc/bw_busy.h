@@ -78,7 +78,7 @@ struct bw_busy_stretch {
  * @limited: the application limited the sender in @run
  * @proven: the estimate has seen a busy stretch, it is no mere lower bound
  * @waited: a packet of the open round waited
- * @slack: none of the round before did
+ * @no_queue: none of the round before did
  * @wary: rounds for which a stretch must be a whole round to count
  */
 struct bw_busy {
@@ -95,7 +95,7 @@ struct bw_busy {
 	    limited:1,
 	    proven:1,
 	    waited:1,
-	    slack:1,
+	    no_queue:1,
 	    wary:4;
 };
 
@@ -106,7 +106,7 @@ struct bw_busy {
  * @lost: newly judged lost, bytes
  * @rtt_us: round trip of the newest packet it acknowledges; 0: not known
  * @rtt_min_us: round trip of an empty path, at most @rtt_us
- * @wait_us: a packet that waits no longer found no queue
+ * @wait_us: waits up to this long count as no queue
  * @train_us: shortest busy stretch that counts
  * @alpha_permille: weight of the old average, 0..999
  * @limited: the application limits the sender; what is busy then, and whether,
@@ -148,14 +148,14 @@ static inline u32 bw_busy_standing_us(const struct bw_busy *b)
 }
 
 /**
- * bw_busy_no_queue() - the path can carry more than the sender sends
+ * bw_busy_no_queue() - can the path carry more than the sender sends?
  * @b: estimator
  *
  * Return: no packet found a queue in the last one to two rounds.
  */
 static inline bool bw_busy_no_queue(const struct bw_busy *b)
 {
-	return b->slack && !b->waited;
+	return b->no_queue && !b->waited;
 }
 
 /**
@@ -283,7 +283,7 @@ static inline void bw_busy_next_round(struct bw_busy *b)
 	bw_busy_stretch_begin(&b->round, b->ack_us, b->sent_us);
 	b->standing_us = b->low_us;
 	b->low_us = U32_MAX;
-	b->slack = !b->waited;
+	b->no_queue = !b->waited;
 	b->waited = false;
 	b->wary -= !!b->wary;
 	b->lost = 0;

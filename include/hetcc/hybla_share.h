@@ -91,7 +91,7 @@ static inline bool hybla_share_is_calm(const struct hybla_share *s)
 }
 
 /**
- * hybla_share_no_queue() - the path can carry more than anybody sends
+ * hybla_share_no_queue() - can the path carry more than anybody sends?
  * @s: state
  *
  * Return: few packets waited in the last one to two rounds, and few were lost.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Minimum round trip of a path that may get longer, by looks on purpose.
+ * Minimum round trip of a path that may get longer, by probes.
  *
  * A smaller round trip is believed at once. A longer path looks like a queue
  * that does not go away. So when no packet came near the minimum for some
@@ -8,7 +8,7 @@
  * without a queue, and looks at the round after that:
  *
  *  - near the minimum: the queue was the sender's own, and is gone;
- *  - longer, and as long as at the look before: the path is longer;
+ *  - longer, and as long as at the probe before: the path is longer;
  *  - longer, and different: the queue of others. Looks become rarer.
  */
 #ifndef HETCC_MINRTT_PROBE_H
@@ -17,23 +17,23 @@
 #include "fixed.h"
 
 #define MINRTT_PROBE_NONE	U32_MAX
-/* Rounds before a look, after one that found a longer path, and after others */
+/* Rounds before a probe, after one that found a longer path, and after others */
 #define MINRTT_PROBE_ROUNDS	4
 #define MINRTT_PROBE_AGAIN	2
 #define MINRTT_PROBE_REST	16
 #define MINRTT_PROBE_REST_MAX	64
-/* A look: one round to empty the queue, one to measure */
+/* A probe: one round to empty the queue, one to measure */
 #define MINRTT_PROBE_LENGTH	2
-/* Two looks at the same path differ by this part of what counts as waiting */
+/* Two probes at the same path differ by this part of what counts as waiting */
 #define MINRTT_PROBE_SAME	2
 
 /**
  * enum minrtt_probe_event - what the end of a round says
  * @MINRTT_PROBE_GO_ON: nothing
  * @MINRTT_PROBE_BEGIN: hold the window down now
- * @MINRTT_PROBE_EMPTY: the look is over, the queue was the sender's own
- * @MINRTT_PROBE_OTHERS: the look is over, it was not
- * @MINRTT_PROBE_LONGER: the look is over, the minimum has been raised
+ * @MINRTT_PROBE_EMPTY: the probe is over, the queue was the sender's own
+ * @MINRTT_PROBE_OTHERS: the probe is over, it was not
+ * @MINRTT_PROBE_LONGER: the probe is over, the minimum has been raised
  */
 enum minrtt_probe_event {
 	MINRTT_PROBE_GO_ON,
@@ -47,10 +47,10 @@ enum minrtt_probe_event {
  * struct minrtt_probe - state
  * @min_us: smallest round trip of the path, MINRTT_PROBE_NONE before the first
  * @round_us: smallest of the open round, MINRTT_PROBE_NONE if none
- * @seen_us: what the look before found, 0: none
- * @left: rounds until the next look, or until the end of this one
- * @every: rounds to rest after two looks
- * @looking: a look is open
+ * @seen_us: what the probe before found, 0: none
+ * @left: rounds until the next probe, or until the end of this one
+ * @every: rounds to rest after two probes
+ * @probing: a probe is open
  */
 struct minrtt_probe {
 	u32 min_us;
@@ -58,12 +58,12 @@ struct minrtt_probe {
 	u32 seen_us;
 	u8 left;
 	u8 every;
-	bool looking;
+	bool probing;
 };
 
 static inline void minrtt_probe_rest(struct minrtt_probe *p, u32 rounds)
 {
-	p->looking = false;
+	p->probing = false;
 	p->left = rounds;
 }
 
@@ -99,7 +99,7 @@ static inline void minrtt_probe_add(struct minrtt_probe *p, u32 rtt_us)
 }
 
 /**
- * minrtt_probe_abort() - heavy loss or a pause has ended the look
+ * minrtt_probe_abort() - heavy loss or a pause has ended the probe
  * @p: state
  */
 static inline void minrtt_probe_abort(struct minrtt_probe *p)
@@ -127,7 +127,7 @@ static inline enum minrtt_probe_event minrtt_probe_judge(struct minrtt_probe *p,
 /**
  * minrtt_probe_round() - a round is over
  * @p: state
- * @wait_us: a packet that waits no longer found no queue
+ * @wait_us: waits up to this long count as no queue
  *
  * Return: see enum minrtt_probe_event.
  */
@@ -135,22 +135,22 @@ static inline enum minrtt_probe_event minrtt_probe_round(struct minrtt_probe *p,
 							 u32 wait_us)
 {
 	u32 round_us = p->round_us;
-	bool looked = p->looking;
+	bool probed = p->probing;
 
 	p->round_us = MINRTT_PROBE_NONE;
 	if (round_us == MINRTT_PROBE_NONE)
 		return MINRTT_PROBE_GO_ON;
 	if (round_us - p->min_us <= wait_us) {
-		minrtt_probe_known(p, looked ? MINRTT_PROBE_REST :
+		minrtt_probe_known(p, probed ? MINRTT_PROBE_REST :
 				   clamp_t(u32, p->left, MINRTT_PROBE_ROUNDS,
 					   MINRTT_PROBE_REST));
-		return looked ? MINRTT_PROBE_EMPTY : MINRTT_PROBE_GO_ON;
+		return probed ? MINRTT_PROBE_EMPTY : MINRTT_PROBE_GO_ON;
 	}
 	if (--p->left)
 		return MINRTT_PROBE_GO_ON;
-	if (looked)
+	if (probed)
 		return minrtt_probe_judge(p, round_us, wait_us / MINRTT_PROBE_SAME);
-	p->looking = true;
+	p->probing = true;
 	p->left = MINRTT_PROBE_LENGTH;
 	return MINRTT_PROBE_BEGIN;
 }

@@ -796,7 +796,7 @@ static void test_standing(void)
 	EXPECT_EQ(bw_busy_standing_us(&b), HAND_RTT_US, "forgotten");
 }
 
-static void test_slack(void)
+static void test_no_queue(void)
 {
 	struct bw_busy b = begun_by(empty);
 	struct bw_busy_ack a = empty;
@@ -1131,7 +1131,7 @@ static const struct tap_case cases[] = {
 	{ "a round that was sent slower than acknowledged", test_sent_slower },
 	{ "heavy loss is more than an eighth", test_heavy_edge },
 	{ "a queue that stands", test_standing },
-	{ "a path on which no packet waits", test_slack },
+	{ "a path on which no packet waits", test_no_queue },
 	{ "no trains for fifteen rounds after congestion", test_wary },
 	{ "ACKs without a round trip", test_no_round_trip },
 	{ "ACKs that were overtaken", test_reordered },

@@ -46,7 +46,7 @@ static u32 random_rho(void)
 }
 
 /* Nothing waited in the round before nor, so far, in the open one */
-static struct hybla_share slack_state(u32 full)
+static struct hybla_share no_queue_state(u32 full)
 {
 	struct hybla_share s = { 0 };
 
@@ -99,9 +99,9 @@ static void expect_grow(struct hybla_share *s, u32 wnd, u32 acked, u32 rho)
 static void expect_grow_anyhow(u32 wnd, u32 acked, u32 rho)
 {
 	struct hybla_share states[] = {
-		{ 0 }, { .rem = (1ULL << 36) - 1 }, slack_state(0),
-		slack_state(1 << 24), slack_state(U32_MAX), slack_state(0),
-		slack_state(0),
+		{ 0 }, { .rem = (1ULL << 36) - 1 }, no_queue_state(0),
+		no_queue_state(1 << 24), no_queue_state(U32_MAX), no_queue_state(0),
+		no_queue_state(0),
 	};
 	unsigned int i;
 
@@ -215,10 +215,10 @@ static void test_shrinking_window(void)
 	}
 }
 
-static void expect_slack(u32 w, u32 rho, u32 full, u32 fill)
+static void expect_no_queue(u32 w, u32 rho, u32 full, u32 fill)
 {
 	const u32 rounds = 20;
-	struct hybla_share s = slack_state(full);
+	struct hybla_share s = no_queue_state(full);
 	double want = rounds * real_gain(w, rho, fill);
 	u64 grown = 0;
 	u32 i;
@@ -230,43 +230,43 @@ static void expect_slack(u32 w, u32 rho, u32 full, u32 fill)
 		  "window %u, rho %u, full %u", w, rho, full);
 }
 
-static void test_slack(void)
+static void test_no_queue(void)
 {
 	int i;
 
 	for (i = 0; i < ROUNDS / 10; i++) {
 		u32 w = prng_log32(1, 1 << 20), rho = random_rho();
 
-		expect_slack(w, rho, 0, 8);
-		expect_slack(w, rho, w, 8);
-		expect_slack(w, rho, w + w / 8, 8);
-		expect_slack(w, rho, w + w / 7 + 2, 2);
-		expect_slack(w, rho, U32_MAX, 2);
+		expect_no_queue(w, rho, 0, 8);
+		expect_no_queue(w, rho, w, 8);
+		expect_no_queue(w, rho, w + w / 8, 8);
+		expect_no_queue(w, rho, w + w / 7 + 2, 2);
+		expect_no_queue(w, rho, U32_MAX, 2);
 	}
 }
 
 /* 800 filled the path: 700 are an eighth below it, 699 are more */
-static void test_slack_by_hand(void)
+static void test_no_queue_by_hand(void)
 {
-	struct hybla_share s = slack_state(800);
+	struct hybla_share s = no_queue_state(800);
 
 	EXPECT_EQ(hybla_share_grow(&s, 700, 700, 4 * ONE), 65, "65.6");
-	s = slack_state(800);
+	s = no_queue_state(800);
 	EXPECT_EQ(hybla_share_grow(&s, 699, 699, 4 * ONE), 262, "262.1");
-	s = slack_state(800);
+	s = no_queue_state(800);
 	EXPECT_EQ(hybla_share_grow(&s, 16, 16, 24 * ONE), 24, "rho is more");
 	s.calm = false;
-	EXPECT_EQ(hybla_share_grow(&s, 699, 699, 4 * ONE), 4, "no slack");
+	EXPECT_EQ(hybla_share_grow(&s, 699, 699, 4 * ONE), 4, "a queue");
 }
 
 /* Of 1600 segments up to 51 lost are light, from 102 on heavy */
-static void expect_light(u32 size, u32 lost, bool slack, bool fast)
+static void expect_light(u32 size, u32 lost, bool no_queue, bool fast)
 {
 	struct hybla_share s = { 0 };
 
 	hybla_share_ack(&s, 0, size, 0, 0);
 	hybla_share_ack(&s, 0, size, lost, 0);
-	EXPECT_EQ(hybla_share_no_queue(&s), slack, "%u lost of %u", lost, size);
+	EXPECT_EQ(hybla_share_no_queue(&s), no_queue, "%u lost of %u", lost, size);
 	EXPECT_EQ(hybla_share_grow(&s, 700, 700, 4 * ONE), fast ? 65 : 4,
 		  "%u lost of %u", lost, size);
 }
@@ -291,7 +291,7 @@ static void test_light(void)
 /* Fast growth comes back with the next round */
 static void test_light_again(void)
 {
-	struct hybla_share s = slack_state(0);
+	struct hybla_share s = no_queue_state(0);
 
 	hybla_share_lost(&s, 33);
 	EXPECT_EQ(hybla_share_grow(&s, 700, 700, 4 * ONE), 4, "33 of 1000");
@@ -300,13 +300,13 @@ static void test_light_again(void)
 	EXPECT_EQ(hybla_share_grow(&s, 700, 700, 4 * ONE), 65, "over");
 }
 
-/* With rho = 1 slack changes nothing */
-static void test_slack_rho_one(void)
+/* With rho = 1 that changes nothing */
+static void test_no_queue_rho_one(void)
 {
 	struct hybla_share with, without = { 0 };
 	int i;
 
-	with = slack_state(U32_MAX);
+	with = no_queue_state(U32_MAX);
 	for (i = 0; i < ROUNDS; i++) {
 		u32 w = random_window(), pkts = prng_log32(1, w);
 
@@ -558,7 +558,7 @@ static void expect_ack(struct hybla_share *s, struct rounds *r, u32 flight,
 	EXPECT_EQ(hybla_share_is_heavy(s), ref_heavy(r),
 		  "heavy loss, %g of %g", r->lost, r->size);
 	EXPECT_EQ(hybla_share_no_queue(s), r->calm && ref_calm(r),
-		  "slack, %g of %g waited", r->waited, r->size);
+		  "no queue, %g of %g waited", r->waited, r->size);
 }
 
 /* A window's worth of ACKs, again and again, over the wrap of the count */
@@ -674,10 +674,10 @@ static void test_few(void)
 	expect_calm(U32_MAX, U32_MAX / 4 + 1, 0, false);
 }
 
-/* Slack is the word of two rounds, and the open one may withdraw it at once */
-static void test_slack_rounds(void)
+/* No queue: of two rounds, and the open one may withdraw it at once */
+static void test_no_queue_rounds(void)
 {
-	struct hybla_share s = slack_state(0);
+	struct hybla_share s = no_queue_state(0);
 
 	EXPECT_EQ(hybla_share_no_queue(&s), true, "calm");
 	hybla_share_ack(&s, 500, 1000, 0, 251);
@@ -693,7 +693,7 @@ static void test_slack_rounds(void)
 	EXPECT_EQ(hybla_share_no_queue(&s), true, "as before");
 	hybla_share_ack(&s, 2101, 1000, 1, 0);
 	EXPECT_EQ(hybla_share_is_heavy(&s), true, "heavy");
-	EXPECT_EQ(hybla_share_no_queue(&s), false, "which is no slack");
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "which is a queue");
 	hybla_share_ack(&s, 3000, 1000, 0, 0);
 	EXPECT_EQ(hybla_share_is_heavy(&s), false, "of the open round alone");
 }
@@ -753,7 +753,7 @@ static void test_begin(void)
 /* They count as those of an ACK do, in the open round alone, and cut nothing */
 static void test_lost(void)
 {
-	struct hybla_share s = slack_state(800), before = s;
+	struct hybla_share s = no_queue_state(800), before = s;
 
 	hybla_share_lost(&s, 60);
 	hybla_share_lost(&s, 0);
@@ -762,7 +762,7 @@ static void test_lost(void)
 	EXPECT_EQ(hybla_share_is_heavy(&s), false, "63 of 1000");
 	hybla_share_ack(&s, 1, 1000, 1, 0);
 	EXPECT_EQ(hybla_share_is_heavy(&s), true, "with that of an ACK");
-	EXPECT_EQ(hybla_share_no_queue(&s), false, "which is no slack");
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "which is a queue");
 	EXPECT_EQ(s.since, before.since, "no event");
 	EXPECT_EQ(s.end, before.end, "the round stays open");
 	EXPECT_EQ(s.waited, before.waited, "none waited");
@@ -775,10 +775,10 @@ static void test_lost(void)
 	EXPECT_EQ(hybla_share_no_queue(&s), true, "and after that");
 }
 
-/* No slack in the open round and in the next, however many ACKs follow */
+/* A queue in the open round and in the next, however many ACKs follow */
 static void test_marked(void)
 {
-	struct hybla_share s = slack_state(0);
+	struct hybla_share s = no_queue_state(0);
 
 	hybla_share_marked(&s);
 	EXPECT_EQ(hybla_share_no_queue(&s), false, "at once");
@@ -902,12 +902,12 @@ static const struct tap_case cases[] = {
 	{ "growth by hand", test_rho_by_hand },
 	{ "a window that grows loses nothing", test_growing_window },
 	{ "a window that shrinks gains nothing", test_shrinking_window },
-	{ "slack: an eighth per round trip, half of a window below full",
-	  test_slack },
-	{ "slack by hand", test_slack_by_hand },
+	{ "no queue: an eighth per round trip, half of a window below full",
+	  test_no_queue },
+	{ "no queue by hand", test_no_queue_by_hand },
 	{ "fast growth by light loss alone", test_light },
 	{ "and again in the next round", test_light_again },
-	{ "slack changes nothing with rho = 1", test_slack_rho_one },
+	{ "no queue changes nothing with rho = 1", test_no_queue_rho_one },
 	{ "cut of edges of everything", test_cut_edges },
 	{ "cut of any window, loss and rho", test_cut_any },
 	{ "cuts lose no fraction", test_cut_sum },
@@ -921,7 +921,7 @@ static const struct tap_case cases[] = {
 	{ "rounds over the wrap of the count", test_round_wraps },
 	{ "the first round, wherever the count is", test_first_round },
 	{ "few that wait, heavy loss", test_few },
-	{ "slack is of two rounds", test_slack_rounds },
+	{ "no queue is of two rounds", test_no_queue_rounds },
 	{ "nothing in flight", test_flight_zero },
 	{ "a state that begins anew", test_begin },
 	{ "losses that no ACK tells of", test_lost },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * minrtt_probe.h: a shorter path at once, a longer one after two looks that agree,
+ * minrtt_probe.h: a shorter path at once, a longer one after two probes that agree,
  * told from queues of the sender's own and from those of others; rests between
- * looks that found a queue of either kind.
+ * probes that found a queue of either kind.
  */
 #include "hetcc/minrtt_probe.h"
 #include "tap.h"
@@ -29,37 +29,37 @@ static enum minrtt_probe_event path_round(struct minrtt_probe *p, u32 rtt_us)
 	return minrtt_probe_round(p, WAIT_US);
 }
 
-/* Return: rounds of @rtt_us until a look opens, with the one that opens it */
-static u32 until_look(struct minrtt_probe *p, u32 rtt_us)
+/* Return: rounds of @rtt_us until a probe opens, with the one that opens it */
+static u32 until_probe(struct minrtt_probe *p, u32 rtt_us)
 {
-	enum minrtt_probe_event word = MINRTT_PROBE_GO_ON;
+	enum minrtt_probe_event event = MINRTT_PROBE_GO_ON;
 	u32 rounds;
 
-	for (rounds = 0; rounds < 1000 && word == MINRTT_PROBE_GO_ON; rounds++)
-		word = path_round(p, rtt_us);
-	EXPECT_EQ(word, MINRTT_PROBE_BEGIN, "after %u rounds", rounds);
-	EXPECT_EQ(p->looking, true, "it is open");
+	for (rounds = 0; rounds < 1000 && event == MINRTT_PROBE_GO_ON; rounds++)
+		event = path_round(p, rtt_us);
+	EXPECT_EQ(event, MINRTT_PROBE_BEGIN, "after %u rounds", rounds);
+	EXPECT_EQ(p->probing, true, "it is open");
 	return rounds;
 }
 
-/* The two rounds of a look that sees @rtt_us. Return: what it says */
-static enum minrtt_probe_event look(struct minrtt_probe *p, u32 rtt_us)
+/* The two rounds of a probe that sees @rtt_us. Return: what it says */
+static enum minrtt_probe_event probe(struct minrtt_probe *p, u32 rtt_us)
 {
-	enum minrtt_probe_event word;
+	enum minrtt_probe_event event;
 
 	EXPECT_EQ(path_round(p, rtt_us + 50000), MINRTT_PROBE_GO_ON, "emptying");
-	EXPECT_EQ(p->looking, true, "still open");
-	word = path_round(p, rtt_us);
-	EXPECT_EQ(p->looking, false, "closed");
-	return word;
+	EXPECT_EQ(p->probing, true, "still open");
+	event = path_round(p, rtt_us);
+	EXPECT_EQ(p->probing, false, "closed");
+	return event;
 }
 
-/* Rounds until a look, and the look. Return: what it says */
-static enum minrtt_probe_event next_look(struct minrtt_probe *p, u32 rtt_us,
-					 u32 rounds)
+/* Rounds until a probe, and the probe. Return: what it says */
+static enum minrtt_probe_event next_probe(struct minrtt_probe *p, u32 rtt_us,
+					  u32 rounds)
 {
-	EXPECT_EQ(until_look(p, rtt_us + 20000), rounds, "until the look");
-	return look(p, rtt_us);
+	EXPECT_EQ(until_probe(p, rtt_us + 20000), rounds, "until the probe");
+	return probe(p, rtt_us);
 }
 
 static void expect_known(const struct minrtt_probe *p, u32 left,
@@ -67,8 +67,8 @@ static void expect_known(const struct minrtt_probe *p, u32 left,
 {
 	EXPECT_EQ(p->seen_us, 0, "%s: nothing was seen", when);
 	EXPECT_EQ(p->every, 16, "%s: interval", when);
-	EXPECT_EQ(p->left, left, "%s: rounds until the next look", when);
-	EXPECT_EQ(p->looking, false, "%s: no look", when);
+	EXPECT_EQ(p->left, left, "%s: rounds until the next probe", when);
+	EXPECT_EQ(p->probing, false, "%s: no probe", when);
 }
 
 static void test_first(void)
@@ -103,14 +103,14 @@ static void test_shorter(void)
 		EXPECT_EQ(p.min_us, want_us, "round trip of %u us", rtt_us);
 	}
 	p = fresh(RTT_US);
-	until_look(&p, 2 * RTT_US);
+	until_probe(&p, 2 * RTT_US);
 	minrtt_probe_add(&p, RTT_US - 1);
-	EXPECT_EQ(p.min_us, RTT_US - 1, "while a look is open");
+	EXPECT_EQ(p.min_us, RTT_US - 1, "while a probe is open");
 	EXPECT_EQ(minrtt_probe_round(&p, 0), MINRTT_PROBE_EMPTY, "ends it");
 	expect_known(&p, 16, "after it");
 }
 
-/* Four rounds, a look of two, two more, a look: raised in the tenth round */
+/* Four rounds, a probe of two, two more, a probe: raised in the tenth round */
 static void test_longer(void)
 {
 	static const enum minrtt_probe_event words[] = {
@@ -134,17 +134,17 @@ static void test_longer(void)
 			  "the path is known");
 }
 
-/* The second round of a look counts: the first is to empty the queue */
-static void test_look_measures(void)
+/* The second round of a probe counts: the first is to empty the queue */
+static void test_probe_measures(void)
 {
 	struct minrtt_probe p = fresh(RTT_US);
 
-	until_look(&p, 3 * RTT_US);
+	until_probe(&p, 3 * RTT_US);
 	path_round(&p, RTT_US + 10000);
-	EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_OTHERS, "first look");
+	EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_OTHERS, "first probe");
 	EXPECT_EQ(p.seen_us, 2 * RTT_US, "what it saw");
-	until_look(&p, RTT_US + 10000);
-	EXPECT_EQ(look(&p, 2 * RTT_US), MINRTT_PROBE_LONGER, "the second");
+	until_probe(&p, RTT_US + 10000);
+	EXPECT_EQ(probe(&p, 2 * RTT_US), MINRTT_PROBE_LONGER, "the second");
 	EXPECT_EQ(p.min_us, 2 * RTT_US, "not what was between");
 }
 
@@ -152,9 +152,9 @@ static void expect_pair(u32 first_us, u32 second_us, bool same)
 {
 	struct minrtt_probe p = fresh(RTT_US);
 
-	EXPECT_EQ(next_look(&p, first_us, 4), MINRTT_PROBE_OTHERS, "first look");
+	EXPECT_EQ(next_probe(&p, first_us, 4), MINRTT_PROBE_OTHERS, "first probe");
 	EXPECT_EQ(p.seen_us, first_us, "what it saw");
-	EXPECT_EQ(next_look(&p, second_us, 2),
+	EXPECT_EQ(next_probe(&p, second_us, 2),
 		  same ? MINRTT_PROBE_LONGER : MINRTT_PROBE_OTHERS, "%u, %u us",
 		  first_us, second_us);
 	EXPECT_EQ(p.min_us, same ? second_us : RTT_US, "%u, %u us", first_us,
@@ -174,14 +174,14 @@ static void test_same_edge(void)
 	expect_pair(U32_MAX / 2, 80000, false);
 }
 
-/* Of three looks the last two agree */
+/* Of three probes the last two agree */
 static void test_later_pair(void)
 {
 	struct minrtt_probe p = fresh(RTT_US);
 
-	EXPECT_EQ(next_look(&p, 70000, 4), MINRTT_PROBE_OTHERS, "first");
-	EXPECT_EQ(next_look(&p, 90000, 2), MINRTT_PROBE_OTHERS, "second");
-	EXPECT_EQ(next_look(&p, 91000, 16), MINRTT_PROBE_LONGER, "third");
+	EXPECT_EQ(next_probe(&p, 70000, 4), MINRTT_PROBE_OTHERS, "first");
+	EXPECT_EQ(next_probe(&p, 90000, 2), MINRTT_PROBE_OTHERS, "second");
+	EXPECT_EQ(next_probe(&p, 91000, 16), MINRTT_PROBE_LONGER, "third");
 	EXPECT_EQ(p.min_us, 91000, "raised");
 	expect_known(&p, 4, "raised");
 }
@@ -197,7 +197,7 @@ static void test_wait_edge(void)
 			  "round %d", i);
 		expect_known(&p, 4, "near the minimum");
 	}
-	EXPECT_EQ(until_look(&p, RTT_US + WAIT_US + 1), 4, "longer than that");
+	EXPECT_EQ(until_probe(&p, RTT_US + WAIT_US + 1), 4, "longer than that");
 }
 
 /* One round near the minimum, and the count of the first four begins anew */
@@ -213,17 +213,17 @@ static void test_count_begins_anew(void)
 		EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "near");
 		expect_known(&p, 4, "near");
 	}
-	EXPECT_EQ(until_look(&p, 2 * RTT_US), 4, "in a row");
+	EXPECT_EQ(until_probe(&p, 2 * RTT_US), 4, "in a row");
 }
 
-/* After an empty look a round near the minimum shortens no rest above four */
+/* After an empty probe a round near the minimum shortens no rest above four */
 static void expect_rest_goes_on(u32 far)
 {
 	struct minrtt_probe p = fresh(RTT_US);
 	u32 i, left = max(16 - far, 4U);
 
-	until_look(&p, 2 * RTT_US);
-	EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_EMPTY, "look");
+	until_probe(&p, 2 * RTT_US);
+	EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_EMPTY, "probe");
 	for (i = 0; i < far; i++)
 		EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_GO_ON,
 			  "%u of %u", i + 1, far);
@@ -231,7 +231,7 @@ static void expect_rest_goes_on(u32 far)
 		EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "near");
 		expect_known(&p, left, "near");
 	}
-	EXPECT_EQ(until_look(&p, 2 * RTT_US), left, "after %u", far);
+	EXPECT_EQ(until_probe(&p, 2 * RTT_US), left, "after %u", far);
 }
 
 static void test_rest_goes_on(void)
@@ -242,7 +242,7 @@ static void test_rest_goes_on(void)
 		expect_rest_goes_on(far);
 }
 
-/* A long rest between looks at others ends when their queue has gone */
+/* A long rest between probes at others ends when their queue has gone */
 static void test_long_rest_ends(void)
 {
 	static const u32 far[] = { 0, 1, 47, 48, 49, 59, 60, 61, 63 };
@@ -253,9 +253,9 @@ static void test_long_rest_ends(void)
 		struct minrtt_probe p = fresh(RTT_US);
 
 		for (k = 0; k < 5; k++) {
-			until_look(&p, 3 * RTT_US);
-			EXPECT_EQ(look(&p, (2 + k) * RTT_US),
-				  MINRTT_PROBE_OTHERS, "look %u", k + 1);
+			until_probe(&p, 3 * RTT_US);
+			EXPECT_EQ(probe(&p, (2 + k) * RTT_US),
+				  MINRTT_PROBE_OTHERS, "probe %u", k + 1);
 		}
 		EXPECT_EQ(p.left, 64, "the longest rest");
 		for (k = 0; k < far[i]; k++)
@@ -272,32 +272,32 @@ static void test_own_queue(void)
 	int i;
 
 	for (i = 0; i < 300; i++) {
-		EXPECT_EQ(until_look(&p, 3 * RTT_US), i ? 16 : 4, "look %d",
+		EXPECT_EQ(until_probe(&p, 3 * RTT_US), i ? 16 : 4, "probe %d",
 			  i);
 		if (i % 2)
 			EXPECT_EQ(path_round(&p, RTT_US + WAIT_US + 1),
 				  MINRTT_PROBE_GO_ON, "still there");
 		EXPECT_EQ(path_round(&p, RTT_US + WAIT_US), MINRTT_PROBE_EMPTY,
-			  "look %d", i);
+			  "probe %d", i);
 		expect_known(&p, 16, "empty");
 	}
 	EXPECT_EQ(p.min_us, RTT_US, "minimum");
 }
 
-/* A look at the old path between two at a longer one: they do not agree */
+/* A probe at the old path between two at a longer one: they do not agree */
 static void test_empty_between(void)
 {
 	struct minrtt_probe p = fresh(RTT_US);
 	int i;
 
 	for (i = 0; i < 100; i++) {
-		EXPECT_EQ(next_look(&p, 2 * RTT_US, i ? 16 : 4),
+		EXPECT_EQ(next_probe(&p, 2 * RTT_US, i ? 16 : 4),
 			  MINRTT_PROBE_OTHERS, "a queue");
-		EXPECT_EQ(next_look(&p, RTT_US, 2), MINRTT_PROBE_EMPTY, "none");
+		EXPECT_EQ(next_probe(&p, RTT_US, 2), MINRTT_PROBE_EMPTY, "none");
 	}
-	EXPECT_EQ(next_look(&p, 2 * RTT_US, 16), MINRTT_PROBE_OTHERS, "a queue");
+	EXPECT_EQ(next_probe(&p, 2 * RTT_US, 16), MINRTT_PROBE_OTHERS, "a queue");
 	EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "gone by itself");
-	EXPECT_EQ(next_look(&p, 2 * RTT_US, 4), MINRTT_PROBE_OTHERS, "another");
+	EXPECT_EQ(next_probe(&p, 2 * RTT_US, 4), MINRTT_PROBE_OTHERS, "another");
 	EXPECT_EQ(p.min_us, RTT_US, "minimum");
 }
 
@@ -308,19 +308,19 @@ static void test_others_vary(void)
 	u32 i, seen_us = 2 * RTT_US;
 
 	for (i = 0; i < ARRAY_SIZE(rounds); i++) {
-		EXPECT_EQ(next_look(&p, seen_us, rounds[i]), MINRTT_PROBE_OTHERS,
-			  "look %u", i + 1);
+		EXPECT_EQ(next_probe(&p, seen_us, rounds[i]), MINRTT_PROBE_OTHERS,
+			  "probe %u", i + 1);
 		seen_us += i % 2 ? SAME_US + 1 : -SAME_US - 1;
 	}
 	for (i = 0; i < 300; i++)
-		EXPECT_EQ(next_look(&p, RTT_US + (2 + i % 2) * 10000, 64),
-			  MINRTT_PROBE_OTHERS, "look %u more", i + 1);
+		EXPECT_EQ(next_probe(&p, RTT_US + (2 + i % 2) * 10000, 64),
+			  MINRTT_PROBE_OTHERS, "probe %u more", i + 1);
 	EXPECT_EQ(p.min_us, RTT_US, "never longer");
 	path_round(&p, RTT_US);
 	expect_known(&p, 16, "the queue has gone");
 }
 
-/* Return: six looks at a queue of up to five round trips have raised the minimum */
+/* Return: six probes at a queue of up to five round trips have raised the minimum */
 static bool random_queue_raises(void)
 {
 	struct minrtt_probe p = fresh(RTT_US);
@@ -329,16 +329,16 @@ static bool random_queue_raises(void)
 	for (i = 0; i < 6; i++) {
 		u32 rtt_us = RTT_US + prng_range(WAIT_US + 1, 5 * RTT_US);
 
-		until_look(&p, 6 * RTT_US);
-		if (look(&p, rtt_us) == MINRTT_PROBE_LONGER)
+		until_probe(&p, 6 * RTT_US);
+		if (probe(&p, rtt_us) == MINRTT_PROBE_LONGER)
 			return true;
-		EXPECT_EQ(p.min_us, RTT_US, "look %d", i);
+		EXPECT_EQ(p.min_us, RTT_US, "probe %d", i);
 	}
 	return false;
 }
 
 /*
- * Two looks agree by chance with a probability of 2 * SAME_US / (5 * RTT_US),
+ * Two probes agree by chance with a probability of 2 * SAME_US / (5 * RTT_US),
  * which is 1.6 %, and one of five pairs with 7.8 %.
  */
 static void test_others_random(void)
@@ -356,8 +356,8 @@ static void test_others_stand(void)
 {
 	struct minrtt_probe p = fresh(RTT_US);
 
-	next_look(&p, RTT_US + 30000, 4);
-	EXPECT_EQ(next_look(&p, RTT_US + 30000, 2), MINRTT_PROBE_LONGER, "path");
+	next_probe(&p, RTT_US + 30000, 4);
+	EXPECT_EQ(next_probe(&p, RTT_US + 30000, 2), MINRTT_PROBE_LONGER, "path");
 	minrtt_probe_add(&p, RTT_US);
 	EXPECT_EQ(p.min_us, RTT_US, "at once");
 }
@@ -367,34 +367,34 @@ static void test_abort(void)
 	struct minrtt_probe p = fresh(RTT_US);
 	int i;
 
-	until_look(&p, 2 * RTT_US);
+	until_probe(&p, 2 * RTT_US);
 	for (i = 0; i < 300; i++) {
 		if (i % 2)
 			path_round(&p, 2 * RTT_US);
 		minrtt_probe_abort(&p);
-		EXPECT_EQ(p.looking, false, "closed");
-		EXPECT_EQ(until_look(&p, 2 * RTT_US), 4, "again, %d", i);
+		EXPECT_EQ(p.probing, false, "closed");
+		EXPECT_EQ(until_probe(&p, 2 * RTT_US), 4, "again, %d", i);
 	}
-	EXPECT_EQ(p.min_us, RTT_US, "no look has ended");
+	EXPECT_EQ(p.min_us, RTT_US, "no probe has ended");
 	EXPECT_EQ(p.seen_us, 0, "nothing was seen");
 }
 
-/* What was known before is kept: what was seen, and how seldom to look */
+/* What was known before is kept: what was seen, and how seldom to probe */
 static void test_abort_keeps(void)
 {
 	struct minrtt_probe p = fresh(RTT_US);
 
-	next_look(&p, 2 * RTT_US, 4);
-	until_look(&p, 2 * RTT_US);
+	next_probe(&p, 2 * RTT_US, 4);
+	until_probe(&p, 2 * RTT_US);
 	minrtt_probe_abort(&p);
-	EXPECT_EQ(next_look(&p, 2 * RTT_US, 4), MINRTT_PROBE_LONGER, "agree");
+	EXPECT_EQ(next_probe(&p, 2 * RTT_US, 4), MINRTT_PROBE_LONGER, "agree");
 	p = fresh(RTT_US);
-	next_look(&p, 2 * RTT_US, 4);
-	next_look(&p, 3 * RTT_US, 2);
-	until_look(&p, 2 * RTT_US);
+	next_probe(&p, 2 * RTT_US, 4);
+	next_probe(&p, 3 * RTT_US, 2);
+	until_probe(&p, 2 * RTT_US);
 	minrtt_probe_abort(&p);
-	EXPECT_EQ(next_look(&p, 2 * RTT_US, 4), MINRTT_PROBE_OTHERS, "differ");
-	EXPECT_EQ(until_look(&p, 2 * RTT_US), 32, "the third that differs");
+	EXPECT_EQ(next_probe(&p, 2 * RTT_US, 4), MINRTT_PROBE_OTHERS, "differ");
+	EXPECT_EQ(until_probe(&p, 2 * RTT_US), 32, "the third that differs");
 }
 
 /* Rounds in which nothing was measured say and count nothing */
@@ -414,7 +414,7 @@ static void test_no_samples(void)
 		EXPECT_EQ(path_round(&p, 2 * RTT_US), words[i], "round %u",
 			  i + 1);
 	}
-	EXPECT_EQ(p.left, 2, "until the next look");
+	EXPECT_EQ(p.left, 2, "until the next probe");
 	EXPECT_EQ(p.min_us, RTT_US, "minimum");
 }
 
@@ -425,28 +425,28 @@ static void test_not_known(void)
 
 	EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "the first round");
 	EXPECT_EQ(p.min_us, RTT_US, "its smallest");
-	EXPECT_EQ(until_look(&p, 2 * RTT_US), 4, "longer");
+	EXPECT_EQ(until_probe(&p, 2 * RTT_US), 4, "longer");
 	minrtt_probe_init(&p, MINRTT_PROBE_NONE);
 	EXPECT_EQ(p.min_us, MINRTT_PROBE_NONE, "forgotten");
 	EXPECT_EQ(p.round_us, MINRTT_PROBE_NONE, "no round trip");
 	expect_known(&p, 4, "a new connection");
 }
 
-/* Round trips of @rtt_us alone: rounds until @word, at most 1000 */
+/* Round trips of @rtt_us alone: rounds until @event, at most 1000 */
 static u32 rounds_until(struct minrtt_probe *p, u32 rtt_us, u32 wait_us,
-			enum minrtt_probe_event word)
+			enum minrtt_probe_event event)
 {
 	u32 rounds;
 
 	for (rounds = 1; rounds < 1000; rounds++) {
 		minrtt_probe_add(p, rtt_us);
-		if (minrtt_probe_round(p, wait_us) == word)
+		if (minrtt_probe_round(p, wait_us) == event)
 			break;
 	}
 	return rounds;
 }
 
-/* By one microsecond, and looks that agree to it */
+/* By one microsecond, and probes that agree to it */
 static void test_wait_zero(void)
 {
 	struct minrtt_probe p = fresh(RTT_US);
@@ -475,20 +475,20 @@ static void test_largest(void)
 	EXPECT_EQ(p.min_us, U32_MAX - 1, "raised");
 }
 
-/* Rounds of the path with a queue of our own, gone while a look is open */
+/* Rounds of the path with a queue of our own, gone while a probe is open */
 static void path_rounds(struct minrtt_probe *p, u32 path_us, u32 rounds)
 {
-	bool held = p->looking;
+	bool held = p->probing;
 
 	for (; rounds; rounds--) {
 		u32 queue_us = held ? 0 : prng_range(5000, 100000);
 
 		path_round(p, path_us + queue_us);
-		held = p->looking;
+		held = p->probing;
 	}
 }
 
-/* One after the other: a rest of 16, a look, two rounds, a look are enough */
+/* One after the other: a rest of 16, a probe, two rounds, a probe are enough */
 static void test_steps(void)
 {
 	struct minrtt_probe p = fresh(RTT_US);
@@ -511,22 +511,22 @@ static void expect_counters(const struct minrtt_probe *p)
 {
 	EXPECT_IN(p->every, MINRTT_PROBE_REST, MINRTT_PROBE_REST_MAX, "every");
 	EXPECT_EQ(p->every & (p->every - 1), 0, "%u is doubled", p->every);
-	EXPECT_IN(p->left, 1, p->looking ? MINRTT_PROBE_LENGTH : p->every,
+	EXPECT_IN(p->left, 1, p->probing ? MINRTT_PROBE_LENGTH : p->every,
 		  "left");
 }
 
 static void any_round(struct minrtt_probe *p, u32 wait_us)
 {
 	u32 before_us = p->min_us, round_us = p->round_us;
-	bool looked = p->looking;
-	enum minrtt_probe_event word = minrtt_probe_round(p, wait_us);
+	bool probed = p->probing;
+	enum minrtt_probe_event event = minrtt_probe_round(p, wait_us);
 
-	EXPECT_EQ(p->min_us, word == MINRTT_PROBE_LONGER ? round_us : before_us,
-		  "minimum after word %d", word);
+	EXPECT_EQ(p->min_us, event == MINRTT_PROBE_LONGER ? round_us : before_us,
+		  "minimum after event %d", event);
 	EXPECT_TRUE(p->min_us >= before_us, "raised");
-	EXPECT_EQ(p->looking, word == MINRTT_PROBE_BEGIN ||
-		  (looked && word == MINRTT_PROBE_GO_ON), "word %d", word);
-	EXPECT_TRUE(looked || word <= MINRTT_PROBE_BEGIN, "word %d", word);
+	EXPECT_EQ(p->probing, event == MINRTT_PROBE_BEGIN ||
+		  (probed && event == MINRTT_PROBE_GO_ON), "event %d", event);
+	EXPECT_TRUE(probed || event <= MINRTT_PROBE_BEGIN, "event %d", event);
 	EXPECT_EQ(p->round_us, MINRTT_PROBE_NONE, "another round");
 }
 
@@ -553,10 +553,10 @@ static void test_any_input(void)
 static const struct tap_case cases[] = {
 	{ "the first round trip", test_first },
 	{ "a smaller one is believed at once", test_shorter },
-	{ "a longer path: two looks, ten rounds", test_longer },
-	{ "a look measures in its second round", test_look_measures },
-	{ "looks agree within half of what counts as waiting", test_same_edge },
-	{ "a look agrees with the one before", test_later_pair },
+	{ "a longer path: two probes, ten rounds", test_longer },
+	{ "a probe measures in its second round", test_probe_measures },
+	{ "probes agree within half of what counts as waiting", test_same_edge },
+	{ "a probe agrees with the one before", test_later_pair },
 	{ "what counts as waiting", test_wait_edge },
 	{ "a round near the minimum begins the count anew",
 	  test_count_begins_anew },
@@ -564,10 +564,10 @@ static const struct tap_case cases[] = {
 	{ "but for the longest", test_long_rest_ends },
 	{ "a queue of the sender's own", test_own_queue },
 	{ "what was seen before the queue was gone", test_empty_between },
-	{ "queues of others that vary: looks become rarer", test_others_vary },
+	{ "queues of others that vary: probes become rarer", test_others_vary },
 	{ "queues of others, at random", test_others_random },
 	{ "a queue of others that stands", test_others_stand },
-	{ "a look that heavy loss or a pause has ended", test_abort },
+	{ "a probe that heavy loss or a pause has ended", test_abort },
 	{ "what it keeps", test_abort_keeps },
 	{ "rounds without a round trip", test_no_samples },
 	{ "a path that is not known", test_not_known },
