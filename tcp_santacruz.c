@@ -469,8 +469,8 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	    santacruz_lost(sk) > max(window >> SANTACRUZ_LOSSY_SHIFT, 1U) ||
 	    (!tcp_in_cwnd_reduction(sk) && tcp_in_slow_start(tcp_sk(sk))))
 		return;
-	santacruz_set_window(sk, window + santacruz_law_raise(window, sc->rd.n, op,
-							      sc->run));
+	window += santacruz_law_raise(window, sc->rd.n, op, sc->run);
+	santacruz_set_window(sk, window);
 }
 
 /*
@@ -532,7 +532,8 @@ static void santacruz_begin_drain(struct sock *sk)
 	sc->phase = SANTACRUZ_DRAIN;
 	sc->mode = SANTACRUZ_HOLD;
 	sc->run = 0;
-	santacruz_set_window(sk, window - santacruz_law_drain(window, sc->rd.n));
+	window -= santacruz_law_drain(window, sc->rd.n);
+	santacruz_set_window(sk, window);
 }
 
 /* What else has changed the window meanwhile has the last word */
@@ -727,7 +728,8 @@ static void santacruz_check_startup_paper(struct sock *sk)
 	u32 pkts_ns = queue_pkts_service_ns(&sc->rd.iv, sc->rd.r_us,
 					    tcp_sk(sk)->delivered);
 
-	if (reldelay_now(&sc->rd, pkts_ns) > santacruz_op(tcp_snd_cwnd(tcp_sk(sk))) / 2)
+	if (reldelay_now(&sc->rd, pkts_ns) >
+	    santacruz_op(tcp_snd_cwnd(tcp_sk(sk))) / 2)
 		santacruz_end_startup(sk, tcp_snd_cwnd(tcp_sk(sk)));
 }
 

@@ -49,7 +49,6 @@
 #include "hetcc/minrtt.h"
 #include "hetcc/version.h"
 
-
 CC_PARAM_MILLI(alpha, 800, 0, 999,
 	       "weight of the old bandwidth estimate (0..0.999, paper 0.8); default 0.8");
 CC_PARAM_MILLI(a, 1000, 1000, 16000,

@@ -216,7 +216,8 @@ static inline bool bw_busy_stretch_ends(const struct bw_busy_stretch *s,
 }
 
 /* bytes < 2^32, times 10^6 < 2^52 */
-static inline u64 bw_busy_stretch_rate(const struct bw_busy_stretch *s, u32 span_us)
+static inline u64 bw_busy_stretch_rate(const struct bw_busy_stretch *s,
+				       u32 span_us)
 {
 	return div_u64((u64)s->bytes * FIXED_USEC_PER_SEC, span_us);
 }

@@ -133,7 +133,8 @@ static inline s32 clock_skew_epoch(struct clock_skew *k, u32 fwd_us)
 
 	if (span_us < CLOCK_SKEW_EPOCH_US)
 		return 0;
-	ppb = div_s64((s64)us * CLOCK_SKEW_ONE, (s32)min_t(u32, span_us, S32_MAX));
+	ppb = div_s64((s64)us * CLOCK_SKEW_ONE,
+		      (s32)min_t(u32, span_us, S32_MAX));
 	if (ppb > CLOCK_SKEW_MAX || ppb < -CLOCK_SKEW_MAX) {
 		us = 0;
 		ppb = 0;

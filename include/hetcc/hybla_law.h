@@ -41,9 +41,11 @@ struct hybla_law {
  * @rtt_us: round trip time
  * @rtt0_us: round trip time of the reference connection; 0 counts as 1
  */
-static inline void hybla_law_set_rho(struct hybla_law *h, u32 rtt_us, u32 rtt0_us)
+static inline void hybla_law_set_rho(struct hybla_law *h, u32 rtt_us,
+				     u32 rtt0_us)
 {
-	u32 rho = fixed_mul_div(rtt_us, HYBLA_LAW_RHO_ONE, max_t(u32, rtt0_us, 1));
+	u32 rho = fixed_mul_div(rtt_us, HYBLA_LAW_RHO_ONE,
+				max_t(u32, rtt0_us, 1));
 
 	rho = clamp_t(u32, rho, HYBLA_LAW_RHO_ONE, HYBLA_LAW_RHO_MAX);
 	if (rho == h->rho)

@@ -243,7 +243,8 @@ static inline u32 hybla_share_cut(struct hybla_share *s, u32 wnd, u32 acked,
 		return 0;
 	s->since = 0;
 	events = clamp_t(u32, lost / round, 1, HYBLA_SHARE_EVENTS_MAX);
-	cut = ((u64)w << HYBLA_SHARE_SHIFT) * events * cut_milli * HYBLA_LAW_RHO_ONE;
+	cut = ((u64)w << HYBLA_SHARE_SHIFT) * events * cut_milli *
+	      HYBLA_LAW_RHO_ONE;
 	cut = div_u64(div_u64(cut, rho), FIXED_MILLI) + s->frac;
 	cut = min_t(u64, cut, (u64)w << (HYBLA_SHARE_SHIFT - 1));
 	s->frac = (u32)(cut & (HYBLA_SHARE_ONE - 1));

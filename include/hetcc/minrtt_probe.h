@@ -107,8 +107,8 @@ static inline void minrtt_probe_abort(struct minrtt_probe *p)
 	minrtt_probe_rest(p, MINRTT_PROBE_ROUNDS);
 }
 
-static inline enum minrtt_probe_event minrtt_probe_judge(struct minrtt_probe *p,
-							 u32 round_us, u32 same_us)
+static inline enum minrtt_probe_event
+minrtt_probe_judge(struct minrtt_probe *p, u32 round_us, u32 same_us)
 {
 	u32 off = max(round_us, p->seen_us) - min(round_us, p->seen_us);
 
@@ -149,7 +149,8 @@ static inline enum minrtt_probe_event minrtt_probe_round(struct minrtt_probe *p,
 	if (--p->left)
 		return MINRTT_PROBE_GO_ON;
 	if (probed)
-		return minrtt_probe_judge(p, round_us, wait_us / MINRTT_PROBE_SAME);
+		return minrtt_probe_judge(p, round_us,
+					  wait_us / MINRTT_PROBE_SAME);
 	p->probing = true;
 	p->left = MINRTT_PROBE_LENGTH;
 	return MINRTT_PROBE_BEGIN;

@@ -27,9 +27,16 @@ struct queue_pkts_span {
 	u32 delivered;
 };
 
-/* Time per packet since the span began, ns; 0 if nothing or no time passed */
-static inline u32 queue_pkts_service_ns(const struct queue_pkts_span *s, u32 r_us,
-					u32 delivered)
+/**
+ * queue_pkts_service_ns() - equation 3
+ * @s: where the run of packets began
+ * @r_us: receiver's time of the latest packet
+ * @delivered: packets received up to and with it, modulo 2^32
+ *
+ * Return: time per packet, nanoseconds; 0 if nothing or no time passed.
+ */
+static inline u32 queue_pkts_service_ns(const struct queue_pkts_span *s,
+					u32 r_us, u32 delivered)
 {
 	u32 span_us = r_us - s->r_us, pkts = delivered - s->delivered;
 

@@ -61,8 +61,9 @@ static inline bool santacruz_law_shows(s32 n, s32 op)
  */
 static inline u32 santacruz_law_raise(u32 window, s32 n, s32 op, u32 run)
 {
-	u32 most = window >> (santacruz_law_shows(n, op) ? SANTACRUZ_LAW_FINE_SHIFT :
-						       SANTACRUZ_LAW_RAISE_SHIFT);
+	u32 shift = santacruz_law_shows(n, op) ? SANTACRUZ_LAW_FINE_SHIFT :
+						 SANTACRUZ_LAW_RAISE_SHIFT;
+	u32 most = window >> shift;
 
 	return min_t(u32, 1U << min_t(u32, run, 24), max_t(u32, most, 1));
 }
@@ -119,11 +120,13 @@ static inline u32 santacruz_law_drain(u32 window, s32 n)
  *
  * Return: how far to lift the base, 64 us.
  */
-static inline u32 santacruz_law_lift(u32 left_us, s32 op, u32 pkts_ns, u32 lifted)
+static inline u32 santacruz_law_lift(u32 left_us, s32 op, u32 pkts_ns,
+				     u32 lifted)
 {
 	u64 kept_us = div_u64((u64)op * pkts_ns, 1000 * QUEUE_PKTS_ONE);
 
-	if (!pkts_ns || left_us <= kept_us / 2 || lifted >= SANTACRUZ_LAW_LIFT_MAX)
+	if (!pkts_ns || left_us <= kept_us / 2 ||
+	    lifted >= SANTACRUZ_LAW_LIFT_MAX)
 		return 0;
 	if (left_us < kept_us)
 		left_us = (u32)div64_u64((u64)left_us * left_us, kept_us);
@@ -155,7 +158,8 @@ struct santacruz_law_lowering {
  * santacruz_law_delay_grows() - by more than an eighth and a tick since the first step
  * @d: what the last rounds have shown; the run of lowering is to begin anew
  */
-static inline bool santacruz_law_delay_grows(const struct santacruz_law_lowering *d)
+static inline bool
+santacruz_law_delay_grows(const struct santacruz_law_lowering *d)
 {
 	return d->now_us > d->first_us + d->first_us / 8 + d->tick_us;
 }
@@ -172,7 +176,8 @@ static inline bool santacruz_law_delay_grows(const struct santacruz_law_lowering
  *
  * Return: true if so.
  */
-static inline bool santacruz_law_path_changed(const struct santacruz_law_lowering *d)
+static inline bool
+santacruz_law_path_changed(const struct santacruz_law_lowering *d)
 {
 	u32 taken = d->before > d->sent ? d->before - d->sent : 0;
 	/* 2^32 * 2^32 / 1000 < 2^55 */
