@@ -269,7 +269,4 @@ static const struct tap_case cases[] = {
 	{ "a round trip of 0 or 1 us gives nothing", test_no_round_trip },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -70,7 +70,4 @@ static const struct tap_case cases[] = {
 	{ "edges and saturation", test_edges },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

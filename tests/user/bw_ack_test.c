@@ -473,7 +473,4 @@ static const struct tap_case cases[] = {
 	{ "a sample of more than 2^32 bytes", test_huge_sample },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -1148,7 +1148,4 @@ static const struct tap_case cases[] = {
 	  test_hostile_burst },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -480,7 +480,4 @@ static const struct tap_case cases[] = {
 	{ "any times stay in range", test_wild },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

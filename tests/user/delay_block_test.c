@@ -188,7 +188,4 @@ static const struct tap_case cases[] = {
 	{ "offsets within 35 minutes, clocks that wrap", test_offsets },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -188,7 +188,4 @@ static const struct tap_case cases[] = {
 	{ "a swing over the whole range does not overflow", test_full_swing },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

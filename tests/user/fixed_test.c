@@ -213,7 +213,4 @@ static const struct tap_case cases[] = {
 	{ "exp2 saturates at 2^15", test_exp2_saturates },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -535,7 +535,4 @@ static const struct tap_case cases[] = {
 	  test_window_in_time },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -930,7 +930,4 @@ static const struct tap_case cases[] = {
 	{ "equilibrium of Reno: cut 0.58", test_reno },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

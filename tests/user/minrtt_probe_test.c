@@ -577,7 +577,4 @@ static const struct tap_case cases[] = {
 	{ "any input", test_any_input },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -92,7 +92,4 @@ static const struct tap_case cases[] = {
 	{ "equation 4 on random operands", test_to_pkts_random },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -1229,7 +1229,4 @@ static const struct tap_case cases[] = {
 	{ "start-up: the standing queue is never above the true one", test_standing_bound },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

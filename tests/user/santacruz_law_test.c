@@ -534,7 +534,4 @@ static const struct tap_case cases[] = {
 	{ "path: edges, overflow", test_path_edges },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -293,7 +293,4 @@ static const struct tap_case cases[] = {
 	{ "the same, read in ticks of 1 ms", test_settles_in_ticks },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

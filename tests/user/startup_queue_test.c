@@ -282,7 +282,4 @@ static const struct tap_case cases[] = {
 	{ "any times and counters stay in range", test_wild },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

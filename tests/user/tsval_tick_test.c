@@ -131,7 +131,4 @@ static const struct tap_case cases[] = {
 	{ "edges, time that went back", test_edges },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)
