@@ -9,7 +9,7 @@
 
 /* fixed.h: relative error of 2^x; resolution, and twelve roundings in Q31 */
 #define EXP2_ERROR	1e-4
-#define EXP2_STEP	(1.0 / HETCC_EXP_ONE)
+#define EXP2_STEP	(1.0 / FIXED_EXP_ONE)
 #define EXP2_PRODUCT	1e-8
 
 static void test_division_semantics(void)
@@ -85,11 +85,11 @@ static void test_int_sqrt_semantics(void)
 
 static void test_sat_u32(void)
 {
-	EXPECT_EQ(hetcc_sat_u32(0), 0, "0");
-	EXPECT_EQ(hetcc_sat_u32(U32_MAX - 1ULL), U32_MAX - 1, "2^32 - 2");
-	EXPECT_EQ(hetcc_sat_u32(U32_MAX), U32_MAX, "2^32 - 1");
-	EXPECT_EQ(hetcc_sat_u32(U32_MAX + 1ULL), U32_MAX, "2^32");
-	EXPECT_EQ(hetcc_sat_u32(U64_MAX), U32_MAX, "2^64 - 1");
+	EXPECT_EQ(fixed_sat_u32(0), 0, "0");
+	EXPECT_EQ(fixed_sat_u32(U32_MAX - 1ULL), U32_MAX - 1, "2^32 - 2");
+	EXPECT_EQ(fixed_sat_u32(U32_MAX), U32_MAX, "2^32 - 1");
+	EXPECT_EQ(fixed_sat_u32(U32_MAX + 1ULL), U32_MAX, "2^32");
+	EXPECT_EQ(fixed_sat_u32(U64_MAX), U32_MAX, "2^64 - 1");
 }
 
 static void test_mul_div_edges(void)
@@ -113,7 +113,7 @@ static void test_mul_div_edges(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		EXPECT_EQ(hetcc_mul_div(rows[i].a, rows[i].b, rows[i].c),
+		EXPECT_EQ(fixed_mul_div(rows[i].a, rows[i].b, rows[i].c),
 			  rows[i].want, "%u * %u / %u", rows[i].a, rows[i].b,
 			  rows[i].c);
 }
@@ -127,7 +127,7 @@ static void test_mul_div_random(void)
 		u32 a = prng_log32(1, U32_MAX), b = prng_log32(1, U32_MAX);
 		u32 c = prng_log32(1, U32_MAX);
 		u64 product = (u64)a * b;
-		u64 q = hetcc_mul_div(a, b, c);
+		u64 q = fixed_mul_div(a, b, c);
 
 		EXPECT_TRUE(q * c <= product &&
 			    (q == U32_MAX || product - q * c < c),
@@ -139,10 +139,10 @@ static void test_exp2_error(void)
 {
 	u32 x;
 
-	for (x = 0; x < 15 * HETCC_EXP_ARG_ONE; x++) {
-		double want = exp2((double)x / HETCC_EXP_ARG_ONE);
+	for (x = 0; x < 15 * FIXED_EXP_ARG_ONE; x++) {
+		double want = exp2((double)x / FIXED_EXP_ARG_ONE);
 
-		EXPECT_NEAR((double)hetcc_exp2(x) / HETCC_EXP_ONE, want,
+		EXPECT_NEAR((double)fixed_exp2(x) / FIXED_EXP_ONE, want,
 			    want * EXP2_ERROR, "2^(%u/4096)", x);
 	}
 }
@@ -152,10 +152,10 @@ static void test_exp2_resolution(void)
 {
 	u32 x;
 
-	for (x = 0; x < 15 * HETCC_EXP_ARG_ONE; x++) {
-		double want = exp2((double)x / HETCC_EXP_ARG_ONE);
+	for (x = 0; x < 15 * FIXED_EXP_ARG_ONE; x++) {
+		double want = exp2((double)x / FIXED_EXP_ARG_ONE);
 
-		EXPECT_NEAR((double)hetcc_exp2(x) / HETCC_EXP_ONE, want,
+		EXPECT_NEAR((double)fixed_exp2(x) / FIXED_EXP_ONE, want,
 			    EXP2_STEP + want * EXP2_PRODUCT, "2^(%u/4096)", x);
 	}
 }
@@ -165,31 +165,31 @@ static void test_exp2_whole(void)
 	u32 n;
 
 	for (n = 0; n < 15; n++)
-		EXPECT_EQ(hetcc_exp2(n << HETCC_EXP_ARG_SHIFT),
-			  (u64)HETCC_EXP_ONE << n, "2^%u", n);
+		EXPECT_EQ(fixed_exp2(n << FIXED_EXP_ARG_SHIFT),
+			  (u64)FIXED_EXP_ONE << n, "2^%u", n);
 }
 
 static void test_exp2_monotone(void)
 {
 	u32 x;
 
-	for (x = 1; x <= 15 * HETCC_EXP_ARG_ONE; x++) {
-		u32 below = hetcc_exp2(x - 1), here = hetcc_exp2(x);
+	for (x = 1; x <= 15 * FIXED_EXP_ARG_ONE; x++) {
+		u32 below = fixed_exp2(x - 1), here = fixed_exp2(x);
 
-		EXPECT_IN(here, below + 1.0, HETCC_EXP_MAX, "x = %u", x);
+		EXPECT_IN(here, below + 1.0, FIXED_EXP_MAX, "x = %u", x);
 	}
 }
 
 static void test_exp2_saturates(void)
 {
-	u32 edge = 15 * HETCC_EXP_ARG_ONE;
+	u32 edge = 15 * FIXED_EXP_ARG_ONE;
 
-	EXPECT_EQ(HETCC_EXP_MAX, (1ULL << 15) * HETCC_EXP_ONE, "2^15 in Q16");
-	EXPECT_IN(hetcc_exp2(edge - 1), 0, HETCC_EXP_MAX - 1.0, "below 15");
-	EXPECT_EQ(hetcc_exp2(edge), HETCC_EXP_MAX, "15");
-	EXPECT_EQ(hetcc_exp2(edge + 1), HETCC_EXP_MAX, "above 15");
-	EXPECT_EQ(hetcc_exp2(1U << 31), HETCC_EXP_MAX, "2^31");
-	EXPECT_EQ(hetcc_exp2(U32_MAX), HETCC_EXP_MAX, "U32_MAX");
+	EXPECT_EQ(FIXED_EXP_MAX, (1ULL << 15) * FIXED_EXP_ONE, "2^15 in Q16");
+	EXPECT_IN(fixed_exp2(edge - 1), 0, FIXED_EXP_MAX - 1.0, "below 15");
+	EXPECT_EQ(fixed_exp2(edge), FIXED_EXP_MAX, "15");
+	EXPECT_EQ(fixed_exp2(edge + 1), FIXED_EXP_MAX, "above 15");
+	EXPECT_EQ(fixed_exp2(1U << 31), FIXED_EXP_MAX, "2^31");
+	EXPECT_EQ(fixed_exp2(U32_MAX), FIXED_EXP_MAX, "U32_MAX");
 }
 
 static const struct tap_case cases[] = {
@@ -213,7 +213,4 @@ static const struct tap_case cases[] = {
 	{ "exp2 saturates at 2^15", test_exp2_saturates },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

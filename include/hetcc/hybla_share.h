@@ -25,31 +25,30 @@
  * else needs the path: losses there are the link's and change nothing, and the
  * window may grow by an eighth per round trip. With rho = 1 it grows as Reno's.
  */
-#ifndef HETCC_LAW_SHARE_H
-#define HETCC_LAW_SHARE_H
+#ifndef HETCC_HYBLA_SHARE_H
+#define HETCC_HYBLA_SHARE_H
 
-#include "est_rho.h"
+#include "hybla_law.h"
 
-#define HETCC_SHARE_MILLI	1000U
 /* Growth of the window on a path without a queue: this part in a round trip */
-#define HETCC_SHARE_FILL	8
+#define HYBLA_SHARE_FILL	8
 /* The same, while the window is that part below what once filled the path */
-#define HETCC_SHARE_REFILL	2
-#define HETCC_SHARE_BELOW	8
+#define HYBLA_SHARE_REFILL	2
+#define HYBLA_SHARE_BELOW	8
 /* One packet of so many waits now and then: bursts of the sender's own */
-#define HETCC_SHARE_FEW		4
+#define HYBLA_SHARE_FEW		4
 /* More than one packet of so many lost in a round is congestion, queue or not */
-#define HETCC_SHARE_HEAVY	16
+#define HYBLA_SHARE_HEAVY	16
 /* The window grows fast only while not more than one of so many is lost */
-#define HETCC_SHARE_LIGHT	32
+#define HYBLA_SHARE_LIGHT	32
 /* More loss events at once make no difference: the window is halved anyway */
-#define HETCC_SHARE_EVENTS_MAX	255U
+#define HYBLA_SHARE_EVENTS_MAX	255U
 /* What is left of a cut: Q8 segments */
-#define HETCC_SHARE_SHIFT	8
-#define HETCC_SHARE_ONE		((u32)1 << HETCC_SHARE_SHIFT)
+#define HYBLA_SHARE_SHIFT	8
+#define HYBLA_SHARE_ONE		((u32)1 << HYBLA_SHARE_SHIFT)
 
 /**
- * struct hetcc_share - state of the law
+ * struct hybla_share - state of the law
  * @rem: growth that is no whole segment yet, Q12 times the window
  * @frac: cuts that are no whole segment yet, Q8 segments, below one
  * @since: segments delivered or lost since the latest loss event
@@ -60,7 +59,7 @@
  * @full: window that last filled the path without a queue, 0: not known
  * @calm: few of the round before did, and few were lost
  */
-struct hetcc_share {
+struct hybla_share {
 	u64 rem;
 	u32 frac;
 	u32 since;
@@ -73,47 +72,47 @@ struct hetcc_share {
 };
 
 /**
- * hetcc_share_is_heavy() - heavy loss
+ * hybla_share_is_heavy() - heavy loss
  * @s: state
  *
  * Return: so much is lost in the open round that the path is to blame, though
  * nothing may wait: a policer, a buffer for a few packets.
  */
-static inline bool hetcc_share_is_heavy(const struct hetcc_share *s)
+static inline bool hybla_share_is_heavy(const struct hybla_share *s)
 {
-	return s->lost > s->size / HETCC_SHARE_HEAVY + 1;
+	return s->lost > s->size / HYBLA_SHARE_HEAVY + 1;
 }
 
 /* The open round so far */
-static inline bool hetcc_share_is_calm(const struct hetcc_share *s)
+static inline bool hybla_share_is_calm(const struct hybla_share *s)
 {
-	return s->waited <= s->size / HETCC_SHARE_FEW &&
-	       !hetcc_share_is_heavy(s);
+	return s->waited <= s->size / HYBLA_SHARE_FEW &&
+	       !hybla_share_is_heavy(s);
 }
 
 /**
- * hetcc_share_has_slack() - the path can carry more than anybody sends
+ * hybla_share_no_queue() - can the path carry more than anybody sends?
  * @s: state
  *
  * Return: few packets waited in the last one to two rounds, and few were lost.
  */
-static inline bool hetcc_share_has_slack(const struct hetcc_share *s)
+static inline bool hybla_share_no_queue(const struct hybla_share *s)
 {
-	return s->calm && hetcc_share_is_calm(s);
+	return s->calm && hybla_share_is_calm(s);
 }
 
 /**
- * hetcc_share_lost() - losses that no ACK tells of
+ * hybla_share_lost() - losses that no ACK tells of
  * @s: state
  * @lost: newly lost
  */
-static inline void hetcc_share_lost(struct hetcc_share *s, u32 lost)
+static inline void hybla_share_lost(struct hybla_share *s, u32 lost)
 {
-	s->lost = hetcc_sat_u32((u64)s->lost + lost);
+	s->lost = fixed_sat_u32((u64)s->lost + lost);
 }
 
 /**
- * hetcc_share_ack() - account for one ACK
+ * hybla_share_ack() - account for one ACK
  * @s: state
  * @delivered: segments delivered in the connection's life, wraps at 2^32
  * @flight: segments in flight
@@ -122,15 +121,15 @@ static inline void hetcc_share_lost(struct hetcc_share *s, u32 lost)
  *
  * Return: a round is over.
  */
-static inline bool hetcc_share_ack(struct hetcc_share *s, u32 delivered,
+static inline bool hybla_share_ack(struct hybla_share *s, u32 delivered,
 				   u32 flight, u32 lost, u32 waited)
 {
-	s->waited = hetcc_sat_u32((u64)s->waited + waited);
-	hetcc_share_lost(s, lost);
+	s->waited = fixed_sat_u32((u64)s->waited + waited);
+	hybla_share_lost(s, lost);
 	/* No round is open in a state that is new late in a connection's life */
 	if (s->size && (s32)(delivered - s->end) < 0)
 		return false;
-	s->calm = hetcc_share_is_calm(s);
+	s->calm = hybla_share_is_calm(s);
 	s->waited = 0;
 	s->lost = 0;
 	s->size = flight;
@@ -139,26 +138,26 @@ static inline bool hetcc_share_ack(struct hetcc_share *s, u32 delivered,
 }
 
 /* Segments per round trip, Q12: at most 2^24 * 2^12 / 2 = 2^35 */
-static inline u64 hetcc_share_gain(const struct hetcc_share *s, u32 wnd,
+static inline u64 hybla_share_gain(const struct hybla_share *s, u32 wnd,
 				   u32 rho)
 {
-	u32 fill = HETCC_SHARE_FILL;
+	u32 fill = HYBLA_SHARE_FILL;
 	u64 part, gain = rho;
 
-	if (!hetcc_share_has_slack(s) ||
-	    s->lost > s->size / HETCC_SHARE_LIGHT + 1)
+	if (!hybla_share_no_queue(s) ||
+	    s->lost > s->size / HYBLA_SHARE_LIGHT + 1)
 		return gain;
-	if (wnd < s->full - s->full / HETCC_SHARE_BELOW)
-		fill = HETCC_SHARE_REFILL;
+	if (wnd < s->full - s->full / HYBLA_SHARE_BELOW)
+		fill = HYBLA_SHARE_REFILL;
 	/* 1 - 1 / rho */
-	part = HETCC_RHO_ONE - HETCC_RHO_ONE * HETCC_RHO_ONE / rho;
+	part = HYBLA_LAW_RHO_ONE - HYBLA_LAW_RHO_ONE * HYBLA_LAW_RHO_ONE / rho;
 	return max_t(u64, gain, div_u64(part * wnd, fill));
 }
 
 /**
- * hetcc_share_grow() - the growth of (B), or of a path without a queue
+ * hybla_share_grow() - the growth of (B), or of a path without a queue
  * @s: state
- * @wnd: window in segments, 1..HETCC_RHO_CWND_MAX, cut to that
+ * @wnd: window in segments, 1..HYBLA_LAW_CWND_MAX, cut to that
  * @acked: segments newly acknowledged, cut to 2^20
  * @rho: normalised round trip, Q12, 1..4096
  *
@@ -166,62 +165,62 @@ static inline u64 hetcc_share_gain(const struct hetcc_share *s, u32 wnd,
  *
  * Return: whole segments to add to the window.
  */
-static inline u32 hetcc_share_grow(struct hetcc_share *s, u32 wnd, u32 acked,
+static inline u32 hybla_share_grow(struct hybla_share *s, u32 wnd, u32 acked,
 				   u32 rho)
 {
-	u32 w = clamp_t(u32, wnd, 1, HETCC_RHO_CWND_MAX);
-	u64 unit = (u64)w << HETCC_RHO_SHIFT;
-	u64 total = hetcc_share_gain(s, w, rho) * min_t(u32, acked, 1U << 20) +
+	u32 w = clamp_t(u32, wnd, 1, HYBLA_LAW_CWND_MAX);
+	u64 unit = (u64)w << HYBLA_LAW_RHO_SHIFT;
+	u64 total = hybla_share_gain(s, w, rho) * min_t(u32, acked, 1U << 20) +
 		    min_t(u64, s->rem, unit - 1);
 	u64 inc = div64_u64(total, unit);
 
 	s->rem = total - inc * unit;
-	return hetcc_sat_u32(inc);
+	return fixed_sat_u32(inc);
 }
 
 /**
- * hetcc_share_full() - the path is full
+ * hybla_share_full() - the path is full
  * @s: state
  * @wnd: so many segments fill it without a queue
  */
-static inline void hetcc_share_full(struct hetcc_share *s, u32 wnd)
+static inline void hybla_share_full(struct hybla_share *s, u32 wnd)
 {
 	s->full = wnd;
 }
 
 /**
- * hetcc_share_begin() - from here on
+ * hybla_share_begin() - from here on
  * @s: state
  * @delivered: segments delivered in the connection's life
  */
-static inline void hetcc_share_begin(struct hetcc_share *s, u32 delivered)
+static inline void hybla_share_begin(struct hybla_share *s, u32 delivered)
 {
-	*s = (struct hetcc_share){ .since = U32_MAX, .end = delivered };
+	*s = (struct hybla_share){ .since = U32_MAX, .end = delivered };
 }
 
 /**
- * hetcc_share_marked() - the path says that it is congested (ECN)
+ * hybla_share_marked() - the path says that it is congested (ECN)
  * @s: state
  */
-static inline void hetcc_share_marked(struct hetcc_share *s)
+static inline void hybla_share_marked(struct hybla_share *s)
 {
 	s->waited = U32_MAX;
 }
 
 /**
- * hetcc_share_pass() - segments that are no reason to cut
+ * hybla_share_pass() - segments that are no reason to cut
  * @s: state
  * @pkts: delivered, or lost on the link
  */
-static inline void hetcc_share_pass(struct hetcc_share *s, u32 pkts)
+static inline void hybla_share_pass(struct hybla_share *s, u32 pkts)
 {
-	s->since = hetcc_sat_u32((u64)s->since + pkts);
+	s->since = fixed_sat_u32((u64)s->since + pkts);
 }
 
 /**
- * hetcc_share_cut() - the cut of (B)
+ * hybla_share_cut() - the cut of (B)
  * @s: state
- * @wnd: window in segments, cut to HETCC_RHO_CWND_MAX
+ * @wnd: window in segments, cut to HYBLA_LAW_CWND_MAX
  * @acked: segments newly delivered
  * @lost: newly lost
  * @rho: normalised round trip, Q12, 1..4096
@@ -231,24 +230,25 @@ static inline void hetcc_share_pass(struct hetcc_share *s, u32 pkts)
  *
  * Return: whole segments to take from the window, at most half of it.
  */
-static inline u32 hetcc_share_cut(struct hetcc_share *s, u32 wnd, u32 acked,
+static inline u32 hybla_share_cut(struct hybla_share *s, u32 wnd, u32 acked,
 				  u32 lost, u32 rho, u32 cut_milli)
 {
-	u32 w = min(wnd, HETCC_RHO_CWND_MAX);
-	u32 round = max_t(u32, hetcc_mul_div(w, HETCC_RHO_ONE, rho), 1);
+	u32 w = min(wnd, HYBLA_LAW_CWND_MAX);
+	u32 round = max_t(u32, fixed_mul_div(w, HYBLA_LAW_RHO_ONE, rho), 1);
 	u32 events;
 	u64 cut;
 
-	hetcc_share_pass(s, hetcc_sat_u32((u64)acked + lost));
+	hybla_share_pass(s, fixed_sat_u32((u64)acked + lost));
 	if (!lost || s->since < round)
 		return 0;
 	s->since = 0;
-	events = clamp_t(u32, lost / round, 1, HETCC_SHARE_EVENTS_MAX);
-	cut = ((u64)w << HETCC_SHARE_SHIFT) * events * cut_milli * HETCC_RHO_ONE;
-	cut = div_u64(div_u64(cut, rho), HETCC_SHARE_MILLI) + s->frac;
-	cut = min_t(u64, cut, (u64)w << (HETCC_SHARE_SHIFT - 1));
-	s->frac = (u32)(cut & (HETCC_SHARE_ONE - 1));
-	return (u32)(cut >> HETCC_SHARE_SHIFT);
+	events = clamp_t(u32, lost / round, 1, HYBLA_SHARE_EVENTS_MAX);
+	cut = ((u64)w << HYBLA_SHARE_SHIFT) * events * cut_milli *
+	      HYBLA_LAW_RHO_ONE;
+	cut = div_u64(div_u64(cut, rho), FIXED_MILLI) + s->frac;
+	cut = min_t(u64, cut, (u64)w << (HYBLA_SHARE_SHIFT - 1));
+	s->frac = (u32)(cut & (HYBLA_SHARE_ONE - 1));
+	return (u32)(cut >> HYBLA_SHARE_SHIFT);
 }
 
-#endif /* HETCC_LAW_SHARE_H */
+#endif /* HETCC_HYBLA_SHARE_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * est_minrtt.h: a shorter path at once, a longer one after four looks that
+ * minrtt.h: a shorter path at once, a longer one after four looks that
  * agree, and no queue that comes and goes.
  */
-#include "hetcc/est_minrtt.h"
+#include "hetcc/minrtt.h"
 #include "tap.h"
 
 #define RTT_US		50000U
@@ -12,72 +12,72 @@
 static u32 now_us;
 
 /* A clock that wraps within the case */
-static struct hetcc_minrtt fresh(u32 rtt_us)
+static struct minrtt fresh(u32 rtt_us)
 {
-	struct hetcc_minrtt m;
+	struct minrtt m;
 
-	hetcc_minrtt_init(&m);
+	minrtt_init(&m);
 	now_us = U32_MAX - prng_range(0, 400000);
 	if (rtt_us)
-		hetcc_minrtt_add(&m, now_us, rtt_us);
+		minrtt_add(&m, now_us, rtt_us);
 	return m;
 }
 
 /* Round trips of @rtt_us for @us. Return: the minimum was raised meanwhile */
-static bool add_for(struct hetcc_minrtt *m, u32 us, u32 rtt_us)
+static bool add_for(struct minrtt *m, u32 us, u32 rtt_us)
 {
 	bool raised = false;
 	u32 step_us = max(us / 20, 1U), spent_us;
 
 	for (spent_us = 0; spent_us < us; spent_us += step_us) {
 		now_us += step_us;
-		raised |= hetcc_minrtt_add(m, now_us, rtt_us);
+		raised |= minrtt_add(m, now_us, rtt_us);
 	}
 	return raised;
 }
 
 /* One look at @rtt_us. Return: it raised the minimum */
-static bool look(struct hetcc_minrtt *m, u32 rtt_us)
+static bool look(struct minrtt *m, u32 rtt_us)
 {
-	hetcc_minrtt_look(m, now_us, rtt_us);
-	return add_for(m, HETCC_MINRTT_LOOK * rtt_us + rtt_us, rtt_us);
+	minrtt_look(m, now_us, rtt_us);
+	return add_for(m, MINRTT_LOOK_RTTS * rtt_us + rtt_us, rtt_us);
 }
 
 static void test_first(void)
 {
-	struct hetcc_minrtt m = fresh(0);
+	struct minrtt m = fresh(0);
 
-	EXPECT_EQ(m.min_us, HETCC_MINRTT_NONE, "none");
-	EXPECT_EQ(hetcc_minrtt_add(&m, now_us, U32_MAX - 1), false, "first");
+	EXPECT_EQ(m.min_us, MINRTT_NONE, "none");
+	EXPECT_EQ(minrtt_add(&m, now_us, U32_MAX - 1), false, "first");
 	EXPECT_EQ(m.min_us, U32_MAX - 1, "the largest");
-	EXPECT_EQ(hetcc_minrtt_add(&m, now_us, 1), false, "no raise");
+	EXPECT_EQ(minrtt_add(&m, now_us, 1), false, "no raise");
 	EXPECT_EQ(m.min_us, 1, "the smallest");
 }
 
 static void test_shorter(void)
 {
-	struct hetcc_minrtt m = fresh(RTT_US);
+	struct minrtt m = fresh(RTT_US);
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
 		u32 rtt_us = prng_range(RTT_US / 2, 2 * RTT_US);
 		u32 want_us = min(m.min_us, rtt_us);
 
-		hetcc_minrtt_add(&m, now_us += 1000, rtt_us);
+		minrtt_add(&m, now_us += 1000, rtt_us);
 		EXPECT_EQ(m.min_us, want_us, "round trip of %u us", rtt_us);
 	}
 	look(&m, 2 * RTT_US);
-	hetcc_minrtt_look(&m, now_us, 2 * RTT_US);
-	hetcc_minrtt_add(&m, now_us, 10);
+	minrtt_look(&m, now_us, 2 * RTT_US);
+	minrtt_add(&m, now_us, 10);
 	EXPECT_EQ(m.min_us, 10, "while a look is open");
 }
 
 static void test_four_looks(void)
 {
-	struct hetcc_minrtt m = fresh(RTT_US);
+	struct minrtt m = fresh(RTT_US);
 	int i;
 
-	for (i = 1; i < HETCC_MINRTT_PROBES; i++) {
+	for (i = 1; i < MINRTT_LOOKS; i++) {
 		EXPECT_EQ(look(&m, 2 * RTT_US), false, "look %d", i);
 		EXPECT_EQ(m.min_us, RTT_US, "after look %d", i);
 		EXPECT_EQ(m.row, i, "looks that agree");
@@ -90,14 +90,14 @@ static void test_four_looks(void)
 /* Longer by an eighth is the same path, by one more microsecond another one */
 static void test_longer_edge(void)
 {
-	const u32 same_us = RTT_US + RTT_US / HETCC_MINRTT_LONGER;
-	struct hetcc_minrtt m = fresh(RTT_US);
+	const u32 same_us = RTT_US + RTT_US / MINRTT_LONGER;
+	struct minrtt m = fresh(RTT_US);
 	int i;
 
 	for (i = 0; i < 10; i++)
 		EXPECT_EQ(look(&m, same_us), false, "an eighth longer");
 	EXPECT_EQ(m.min_us, RTT_US, "no raise");
-	for (i = 1; i < HETCC_MINRTT_PROBES; i++)
+	for (i = 1; i < MINRTT_LOOKS; i++)
 		look(&m, same_us + 1);
 	EXPECT_EQ(look(&m, same_us + 1), true, "longer than that");
 	EXPECT_EQ(m.min_us, same_us + 1, "raised");
@@ -107,7 +107,7 @@ static void test_longer_edge(void)
 static void test_same_edge(void)
 {
 	const u32 low_us = 2 * RTT_US, high_us = low_us + low_us / 32;
-	struct hetcc_minrtt m = fresh(RTT_US);
+	struct minrtt m = fresh(RTT_US);
 
 	look(&m, low_us);
 	look(&m, high_us);
@@ -127,7 +127,7 @@ static void test_same_edge(void)
 static void test_smallest_of_row(void)
 {
 	const u32 low_us = 2 * RTT_US, high_us = low_us + low_us / 64;
-	struct hetcc_minrtt m = fresh(RTT_US);
+	struct minrtt m = fresh(RTT_US);
 
 	look(&m, low_us);
 	look(&m, RTT_US);
@@ -141,11 +141,11 @@ static void test_smallest_of_row(void)
 /* The smallest round trip of a look counts, not the last and not the first */
 static void test_smallest_of_look(void)
 {
-	struct hetcc_minrtt m = fresh(RTT_US);
+	struct minrtt m = fresh(RTT_US);
 	int i;
 
-	for (i = 0; i < HETCC_MINRTT_PROBES; i++) {
-		hetcc_minrtt_look(&m, now_us, 3 * RTT_US);
+	for (i = 0; i < MINRTT_LOOKS; i++) {
+		minrtt_look(&m, now_us, 3 * RTT_US);
 		add_for(&m, RTT_US, 3 * RTT_US);
 		add_for(&m, RTT_US, 2 * RTT_US);
 		add_for(&m, 5 * RTT_US, 4 * RTT_US);
@@ -156,7 +156,7 @@ static void test_smallest_of_look(void)
 /* A look at the old round trip in between breaks the row */
 static void test_row_broken(void)
 {
-	struct hetcc_minrtt m = fresh(RTT_US);
+	struct minrtt m = fresh(RTT_US);
 	int i;
 
 	for (i = 0; i < 100; i++) {
@@ -177,7 +177,7 @@ static void test_queue(void)
 	u32 i, raised = 0;
 
 	for (i = 0; i < ROUNDS; i++) {
-		struct hetcc_minrtt m = fresh(RTT_US);
+		struct minrtt m = fresh(RTT_US);
 		int looks;
 
 		for (looks = 0; looks < 10; looks++)
@@ -188,13 +188,13 @@ static void test_queue(void)
 
 static void test_no_samples(void)
 {
-	struct hetcc_minrtt m = fresh(RTT_US);
+	struct minrtt m = fresh(RTT_US);
 	int i;
 
 	for (i = 0; i < 10; i++) {
-		hetcc_minrtt_look(&m, now_us, 2 * RTT_US);
+		minrtt_look(&m, now_us, 2 * RTT_US);
 		now_us += 10 * RTT_US;
-		EXPECT_EQ(hetcc_minrtt_add(&m, now_us, 2 * RTT_US), false,
+		EXPECT_EQ(minrtt_add(&m, now_us, 2 * RTT_US), false,
 			  "the first after the look is not of it");
 		EXPECT_EQ(m.looking, false, "closed");
 		EXPECT_EQ(m.row, 0, "nothing was seen");
@@ -204,12 +204,12 @@ static void test_no_samples(void)
 
 static void test_no_minimum_yet(void)
 {
-	struct hetcc_minrtt m = fresh(0);
+	struct minrtt m = fresh(0);
 	int i;
 
 	for (i = 0; i < 10; i++) {
-		hetcc_minrtt_look(&m, now_us, 0);
-		EXPECT_EQ(hetcc_minrtt_add(&m, now_us, RTT_US), false, "first");
+		minrtt_look(&m, now_us, 0);
+		EXPECT_EQ(minrtt_add(&m, now_us, RTT_US), false, "first");
 		EXPECT_EQ(look(&m, RTT_US), false, "nothing to be raised");
 	}
 	EXPECT_EQ(m.min_us, RTT_US, "minimum");
@@ -218,14 +218,14 @@ static void test_no_minimum_yet(void)
 /* A look ends two round trips after it began, to the microsecond */
 static void test_look_ends(void)
 {
-	struct hetcc_minrtt m = fresh(RTT_US);
+	struct minrtt m = fresh(RTT_US);
 	u32 from_us = now_us;
 
-	hetcc_minrtt_look(&m, from_us, 2 * RTT_US);
-	hetcc_minrtt_add(&m, from_us + 4 * RTT_US - 1, 2 * RTT_US);
+	minrtt_look(&m, from_us, 2 * RTT_US);
+	minrtt_add(&m, from_us + 4 * RTT_US - 1, 2 * RTT_US);
 	EXPECT_EQ(m.looking, true, "open");
 	EXPECT_EQ(m.look_us, 2 * RTT_US, "what it saw");
-	hetcc_minrtt_add(&m, from_us + 4 * RTT_US, 3 * RTT_US);
+	minrtt_add(&m, from_us + 4 * RTT_US, 3 * RTT_US);
 	EXPECT_EQ(m.looking, false, "closed");
 	EXPECT_EQ(m.low_us, 2 * RTT_US, "without the one that closed it");
 }
@@ -233,20 +233,20 @@ static void test_look_ends(void)
 /* Twice a round trip is to stay half of the clock's range */
 static void test_bounds(void)
 {
-	struct hetcc_minrtt m = fresh(RTT_US);
+	struct minrtt m = fresh(RTT_US);
 
-	hetcc_minrtt_look(&m, now_us, (1U << 30) - 1);
+	minrtt_look(&m, now_us, (1U << 30) - 1);
 	EXPECT_EQ(m.looking, true, "2^30 - 1");
 	EXPECT_EQ(m.until_us, now_us + 0x7ffffffeU, "its end");
-	hetcc_minrtt_add(&m, now_us, RTT_US);
+	minrtt_add(&m, now_us, RTT_US);
 	EXPECT_EQ(m.looking, true, "not yet over");
 	m = fresh(RTT_US);
-	hetcc_minrtt_look(&m, now_us, 1U << 30);
+	minrtt_look(&m, now_us, 1U << 30);
 	EXPECT_EQ(m.looking, false, "2^30");
-	hetcc_minrtt_look(&m, now_us, U32_MAX);
+	minrtt_look(&m, now_us, U32_MAX);
 	EXPECT_EQ(m.looking, false, "2^32 - 1");
-	hetcc_minrtt_look(&m, now_us, 0);
-	hetcc_minrtt_add(&m, now_us, 2 * RTT_US);
+	minrtt_look(&m, now_us, 0);
+	minrtt_add(&m, now_us, 2 * RTT_US);
 	EXPECT_EQ(m.looking, false, "a look of no length");
 	EXPECT_EQ(m.row, 0, "sees nothing");
 }
@@ -257,7 +257,7 @@ static void test_bounds(void)
  */
 static void test_steps(void)
 {
-	struct hetcc_minrtt m = fresh(RTT_US);
+	struct minrtt m = fresh(RTT_US);
 	u32 path_us = RTT_US, second, since = 0;
 
 	for (second = 1; second < 120; second++) {
@@ -265,24 +265,24 @@ static void test_steps(void)
 		path_us += since ? 0 : 30000;
 		look(&m, path_us);
 		add_for(&m, 400000, path_us + prng_range(5000, 100000));
-		if (since + 1 >= HETCC_MINRTT_PROBES)
+		if (since + 1 >= MINRTT_LOOKS)
 			EXPECT_EQ(m.min_us, path_us, "second %u", second);
 		else
 			EXPECT_TRUE(m.min_us <= path_us, "second %u", second);
 	}
-	hetcc_minrtt_add(&m, ++now_us, RTT_US);
+	minrtt_add(&m, ++now_us, RTT_US);
 	EXPECT_EQ(m.min_us, RTT_US, "back at once");
 }
 
 /* Losses in every window: the next reduction comes before a look has ended */
 static void test_frequent_losses(void)
 {
-	struct hetcc_minrtt m = fresh(RTT_US);
+	struct minrtt m = fresh(RTT_US);
 	bool raised = false;
 	int i;
 
-	for (i = 0; i < 2 * HETCC_MINRTT_PROBES + 1; i++) {
-		hetcc_minrtt_look(&m, now_us, 2 * RTT_US);
+	for (i = 0; i < 2 * MINRTT_LOOKS + 1; i++) {
+		minrtt_look(&m, now_us, 2 * RTT_US);
 		raised |= add_for(&m, 3 * RTT_US, 2 * RTT_US);
 	}
 	EXPECT_EQ(raised, true, "a look each round trip and a half");
@@ -292,20 +292,20 @@ static void test_frequent_losses(void)
 /* One that has ended without a round trip gives way to the next */
 static void test_expired_look(void)
 {
-	struct hetcc_minrtt m = fresh(RTT_US);
+	struct minrtt m = fresh(RTT_US);
 	u32 from_us = now_us;
 
-	hetcc_minrtt_look(&m, from_us, RTT_US);
-	hetcc_minrtt_look(&m, from_us + 2 * RTT_US, RTT_US);
+	minrtt_look(&m, from_us, RTT_US);
+	minrtt_look(&m, from_us + 2 * RTT_US, RTT_US);
 	EXPECT_EQ(m.until_us, from_us + 4 * RTT_US, "the next");
-	hetcc_minrtt_look(&m, from_us + 4 * RTT_US - 1, RTT_US);
+	minrtt_look(&m, from_us + 4 * RTT_US - 1, RTT_US);
 	EXPECT_EQ(m.until_us, from_us + 4 * RTT_US, "which is still open");
 }
 
 /* Never above what was seen, never below the smallest since it was raised */
 static void test_any_input(void)
 {
-	struct hetcc_minrtt m = fresh(0);
+	struct minrtt m = fresh(0);
 	u32 low_us = U32_MAX, i, raises = 0;
 
 	for (i = 0; i < 1000000; i++) {
@@ -313,16 +313,16 @@ static void test_any_input(void)
 
 		now_us += prng_log32(1, U32_MAX);
 		if (!prng_range(0, 5))
-			hetcc_minrtt_look(&m, now_us, prng_u32());
+			minrtt_look(&m, now_us, prng_u32());
 		low_us = min(low_us, rtt_us);
-		if (hetcc_minrtt_add(&m, now_us, rtt_us)) {
+		if (minrtt_add(&m, now_us, rtt_us)) {
 			raises++;
 			EXPECT_TRUE(m.min_us <= rtt_us, "raise %u", raises);
 		} else {
 			EXPECT_EQ(m.min_us, min(before_us, rtt_us), "no raise");
 		}
 		EXPECT_TRUE(m.min_us >= low_us, "seen");
-		EXPECT_TRUE(m.row < HETCC_MINRTT_PROBES, "row");
+		EXPECT_TRUE(m.row < MINRTT_LOOKS, "row");
 	}
 }
 
@@ -346,7 +346,4 @@ static const struct tap_case cases[] = {
 	{ "any input", test_any_input },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * est_ssthresh.h: the bandwidth-delay product from a train of ACKs, of six
+ * ack_train.h: the bandwidth-delay product from a train of ACKs, of six
  * segments and of a millisecond at least: whichever takes longer.
  */
-#include "hetcc/est_ssthresh.h"
+#include "hetcc/ack_train.h"
 #include "ref_model.h"
 #include "tap.h"
 
@@ -27,12 +27,12 @@ static u32 arrival_us(const struct train *s, u32 ack)
 /* Return: first threshold the train gives within @acks ACKs, 0 if none */
 static u32 run_train(const struct train *s, u32 acks, u32 rtt_us, u32 *used)
 {
-	struct hetcc_train t = { 0 };
+	struct ack_train t = { 0 };
 	u32 bdp = 0;
 
 	for (*used = 0; *used < acks && !bdp; (*used)++)
-		bdp = hetcc_train_ack(&t, arrival_us(s, *used), s->per_ack,
-				      rtt_us);
+		bdp = ack_train_add(&t, arrival_us(s, *used), s->per_ack,
+				    rtt_us);
 	return bdp;
 }
 
@@ -108,59 +108,59 @@ static void test_clock_wrap(void)
 
 static void test_long_enough(void)
 {
-	struct hetcc_train t = { 0 };
+	struct ack_train t = { 0 };
 	u32 i;
 
-	for (i = 0; i < HETCC_TRAIN_MIN_PKTS; i++)
-		EXPECT_EQ(hetcc_train_ack(&t, i * 1000, 1, 100000), 0,
+	for (i = 0; i < ACK_TRAIN_MIN_PKTS; i++)
+		EXPECT_EQ(ack_train_add(&t, i * 1000, 1, 100000), 0,
 			  "%u segments", i);
-	EXPECT_EQ(hetcc_train_ack(&t, i * 1000, 1, 100000), 100,
+	EXPECT_EQ(ack_train_add(&t, i * 1000, 1, 100000), 100,
 		  "%u segments", i);
 }
 
 static void test_opening_ack_not_counted(void)
 {
-	struct hetcc_train t = { 0 };
+	struct ack_train t = { 0 };
 
-	EXPECT_EQ(hetcc_train_ack(&t, 0, 1000000, 100000), 0, "opening");
-	EXPECT_EQ(hetcc_train_ack(&t, 1000, 10, 100000), 1000,
+	EXPECT_EQ(ack_train_add(&t, 0, 1000000, 100000), 0, "opening");
+	EXPECT_EQ(ack_train_add(&t, 1000, 10, 100000), 1000,
 		  "10 segments in 1 ms");
 }
 
 static void test_gap(void)
 {
-	struct hetcc_train t = { 0 };
+	struct ack_train t = { 0 };
 	const u32 rtt_us = 10001, half_us = rtt_us / 2;
 
-	hetcc_train_ack(&t, 0, 4, rtt_us);
-	hetcc_train_ack(&t, 100, 4, rtt_us);
-	EXPECT_EQ(hetcc_train_ack(&t, 100 + half_us, 4, rtt_us),
+	ack_train_add(&t, 0, 4, rtt_us);
+	ack_train_add(&t, 100, 4, rtt_us);
+	EXPECT_EQ(ack_train_add(&t, 100 + half_us, 4, rtt_us),
 		  8 * rtt_us / (100 + half_us), "half a round trip goes on");
-	EXPECT_EQ(hetcc_train_ack(&t, 101 + 2 * half_us, 6, rtt_us), 0,
+	EXPECT_EQ(ack_train_add(&t, 101 + 2 * half_us, 6, rtt_us), 0,
 		  "more than half a round trip starts anew");
 	EXPECT_EQ(t.pkts, 0, "the new train is empty");
-	EXPECT_EQ(hetcc_train_ack(&t, 1101 + 2 * half_us, 6, rtt_us),
+	EXPECT_EQ(ack_train_add(&t, 1101 + 2 * half_us, 6, rtt_us),
 		  6 * rtt_us / 1000, "rate of the new train alone");
 }
 
 static void test_no_time(void)
 {
-	struct hetcc_train t = { 0 };
+	struct ack_train t = { 0 };
 	int i;
 
 	for (i = 0; i < 20; i++)
-		EXPECT_EQ(hetcc_train_ack(&t, 77, 1, 50000), 0,
+		EXPECT_EQ(ack_train_add(&t, 77, 1, 50000), 0,
 			  "ACK %d of the same microsecond", i);
-	EXPECT_EQ(hetcc_train_ack(&t, 1077, 1, 50000), 1000,
+	EXPECT_EQ(ack_train_add(&t, 1077, 1, 50000), 1000,
 		  "20 segments in 1 ms");
 }
 
 static void expect_span(u32 start_us, u32 span_us, u32 want)
 {
-	struct hetcc_train t = { 0 };
+	struct ack_train t = { 0 };
 
-	hetcc_train_ack(&t, start_us, 1, 100000);
-	EXPECT_EQ(hetcc_train_ack(&t, start_us + span_us, 6, 100000), want,
+	ack_train_add(&t, start_us, 1, 100000);
+	EXPECT_EQ(ack_train_add(&t, start_us + span_us, 6, 100000), want,
 		  "%u us from %u", span_us, start_us);
 }
 
@@ -178,36 +178,36 @@ static void test_span_edge(void)
 }
 
 /* ACKs 5 us apart from @now_us on: no estimate */
-static void compressed(struct hetcc_train *t, u32 now_us, u32 acks)
+static void compressed(struct ack_train *t, u32 now_us, u32 acks)
 {
 	u32 i;
 
 	for (i = 0; i < acks; i++)
-		EXPECT_EQ(hetcc_train_ack(t, now_us + 5 * i, 1, 40000), 0,
+		EXPECT_EQ(ack_train_add(t, now_us + 5 * i, 1, 40000), 0,
 			  "ACK %u, %u us", i, now_us + 5 * i);
 }
 
 /* Ten per slot of a radio, 400 us: 30 segments in 1.2 ms; or 200 in 1 ms */
 static void test_compressed(void)
 {
-	struct hetcc_train t = { 0 };
+	struct ack_train t = { 0 };
 	u32 slot;
 
 	for (slot = 0; slot < 3; slot++)
 		compressed(&t, slot * 400, 10);
 	EXPECT_EQ(t.pkts, 29, "one train");
-	EXPECT_EQ(hetcc_train_ack(&t, 1200, 1, 40000), 1000,
+	EXPECT_EQ(ack_train_add(&t, 1200, 1, 40000), 1000,
 		  "30 segments in 1.2 ms");
 	t.running = false;
 	compressed(&t, 0, 200);
-	EXPECT_EQ(hetcc_train_ack(&t, 1000, 1, 40000), 8000,
+	EXPECT_EQ(ack_train_add(&t, 1000, 1, 40000), 8000,
 		  "200 segments in 1 ms");
 }
 
 /* The next window is not part of a train that was too short in time */
 static void test_compressed_windows(void)
 {
-	struct hetcc_train t = { 0 };
+	struct ack_train t = { 0 };
 	u32 window;
 
 	for (window = 0; window < 100; window++) {
@@ -218,36 +218,35 @@ static void test_compressed_windows(void)
 
 static void test_saturation(void)
 {
-	struct hetcc_train t = { 0 };
+	struct ack_train t = { 0 };
 
-	hetcc_train_ack(&t, 0, 1, U32_MAX);
-	hetcc_train_ack(&t, 0, U32_MAX, U32_MAX);
-	EXPECT_EQ(hetcc_train_ack(&t, 1000, U32_MAX, U32_MAX), U32_MAX,
-		  "result");
+	ack_train_add(&t, 0, 1, U32_MAX);
+	ack_train_add(&t, 0, U32_MAX, U32_MAX);
+	EXPECT_EQ(ack_train_add(&t, 1000, U32_MAX, U32_MAX), U32_MAX, "result");
 	EXPECT_EQ(t.pkts, U32_MAX, "segments");
-	EXPECT_EQ(hetcc_train_ack(&t, 1U << 31, 1, U32_MAX), U32_MAX,
+	EXPECT_EQ(ack_train_add(&t, 1U << 31, 1, U32_MAX), U32_MAX,
 		  "2^32 segments in 2^31 us, rtt 2^32 us");
 }
 
 /* A train slower than one segment per round trip still gives a window */
 static void test_at_least_one(void)
 {
-	struct hetcc_train t = { 0 };
+	struct ack_train t = { 0 };
 	u32 i, bdp = 0;
 
 	for (i = 0; i <= 600; i++)
-		bdp = hetcc_train_ack(&t, i * 500, i % 100 == 99, 1000);
+		bdp = ack_train_add(&t, i * 500, i % 100 == 99, 1000);
 	EXPECT_EQ(t.pkts, 6, "segments");
 	EXPECT_EQ(bdp, 1, "6 segments in 300 round trips");
 }
 
 static void test_no_round_trip(void)
 {
-	struct hetcc_train t = { 0 };
+	struct ack_train t = { 0 };
 	u32 i;
 
 	for (i = 0; i < 3000; i++)
-		EXPECT_EQ(hetcc_train_ack(&t, i, 1, i % 2), 0,
+		EXPECT_EQ(ack_train_add(&t, i, 1, i % 2), 0,
 			  "rtt %u us: every gap ends the train", i % 2);
 }
 
@@ -270,7 +269,4 @@ static const struct tap_case cases[] = {
 	{ "a round trip of 0 or 1 us gives nothing", test_no_round_trip },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * est_skew.h: the prediction against exact arithmetic, and the skew that is
+ * clock_skew.h: the prediction against exact arithmetic, and the skew that is
  * learnt from two ways between clocks of known rates.
  */
 #include <string.h>
 
-#include "hetcc/est_skew.h"
+#include "hetcc/clock_skew.h"
 #include "tap.h"
 
 #define HOUR_US		3600000000.0L
 #define PPM_MAX		500
 #define CONNECTIONS	200
 
-static struct hetcc_skew begun(s32 ppb, u32 now_us)
+static struct clock_skew begun(s32 ppb, u32 now_us)
 {
-	struct hetcc_skew k;
+	struct clock_skew k;
 
-	hetcc_skew_begin(&k, now_us, prng_u32(), prng_u32());
+	clock_skew_begin(&k, now_us, prng_u32(), prng_u32());
 	k.ppb = ppb;
 	return k;
 }
@@ -33,7 +33,7 @@ static long double drift_us(s32 ppb, long double us)
  */
 static void hour_run(s32 ppb, u32 step_us)
 {
-	struct hetcc_skew k = begun(ppb, prng_u32());
+	struct clock_skew k = begun(ppb, prng_u32());
 	u32 fwd_us = k.fwd_us, rev_us = k.rev_us, now_us = k.now_us;
 	long double passed_us = 0;
 	u32 i, calls = 0;
@@ -45,7 +45,7 @@ static void hour_run(s32 ppb, u32 step_us)
 		now_us += us;
 		passed_us += us;
 		calls++;
-		sum_us += hetcc_skew_advance(&k, now_us);
+		sum_us += clock_skew_advance(&k, now_us);
 		EXPECT_NEAR(sum_us, drift_us(ppb, passed_us),
 			    1 + calls / 32768.0, "%d ppb, call %u", ppb, i);
 	}
@@ -56,7 +56,7 @@ static void hour_run(s32 ppb, u32 step_us)
 
 static s32 random_ppb(void)
 {
-	s32 ppb = (s32)prng_log32(1, HETCC_SKEW_MAX);
+	s32 ppb = (s32)prng_log32(1, CLOCK_SKEW_MAX);
 
 	return prng_u32() & 1 ? ppb : -ppb;
 }
@@ -68,8 +68,8 @@ static void test_advance_hour(void)
 	for (i = 0; i < 40; i++)
 		hour_run(random_ppb(), prng_log32(360000, 100000000));
 	hour_run(0, 1000000);
-	hour_run(HETCC_SKEW_MAX, 360000);
-	hour_run(-HETCC_SKEW_MAX, 360000);
+	hour_run(CLOCK_SKEW_MAX, 360000);
+	hour_run(-CLOCK_SKEW_MAX, 360000);
 }
 
 /* Steps of microseconds: nothing but remainders */
@@ -86,25 +86,25 @@ static void test_advance_edges(void)
 {
 	static const s32 rows[][3] = {
 		/* ppb, step, prediction */
-		{ HETCC_SKEW_MAX, S32_MAX, 2147483 },
-		{ -HETCC_SKEW_MAX, S32_MAX, -2147483 },
-		{ HETCC_SKEW_MAX, 1000, 1 },
-		{ HETCC_SKEW_MAX, 999, 0 },
-		{ -HETCC_SKEW_MAX, 1000, -1 },
-		{ -HETCC_SKEW_MAX, 999, 0 },
+		{ CLOCK_SKEW_MAX, S32_MAX, 2147483 },
+		{ -CLOCK_SKEW_MAX, S32_MAX, -2147483 },
+		{ CLOCK_SKEW_MAX, 1000, 1 },
+		{ CLOCK_SKEW_MAX, 999, 0 },
+		{ -CLOCK_SKEW_MAX, 1000, -1 },
+		{ -CLOCK_SKEW_MAX, 999, 0 },
 		{ 1, S32_MAX, 2 },
 		{ -1, S32_MAX, -2 },
-		{ HETCC_SKEW_MAX, 0, 0 },
+		{ CLOCK_SKEW_MAX, 0, 0 },
 		/* Time that goes back predicts nothing */
-		{ HETCC_SKEW_MAX, -1000000, 0 },
-		{ HETCC_SKEW_MAX, -S32_MAX - 1, 0 },
+		{ CLOCK_SKEW_MAX, -1000000, 0 },
+		{ CLOCK_SKEW_MAX, -S32_MAX - 1, 0 },
 	};
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct hetcc_skew k = begun(rows[i][0], prng_u32());
+		struct clock_skew k = begun(rows[i][0], prng_u32());
 
-		EXPECT_EQ_S(hetcc_skew_advance(&k, k.now_us + (u32)rows[i][1]),
+		EXPECT_EQ_S(clock_skew_advance(&k, k.now_us + (u32)rows[i][1]),
 			    rows[i][2], "%d ppb, %d us", rows[i][0],
 			    rows[i][1]);
 	}
@@ -113,14 +113,14 @@ static void test_advance_edges(void)
 /* The remainder of one call counts in the next, whatever it is */
 static void test_advance_remainder(void)
 {
-	struct hetcc_skew k = begun(HETCC_SKEW_MAX, 0);
+	struct clock_skew k = begun(CLOCK_SKEW_MAX, 0);
 	s32 rem;
 
-	for (rem = -HETCC_SKEW_REM_ONE + 1; rem < HETCC_SKEW_REM_ONE; rem++) {
+	for (rem = -CLOCK_SKEW_REM_ONE + 1; rem < CLOCK_SKEW_REM_ONE; rem++) {
 		long double want = rem / 32768.0L + 2147483.647L;
 
 		k.rem = (s16)rem;
-		EXPECT_NEAR(hetcc_skew_advance(&k, k.now_us + S32_MAX) +
+		EXPECT_NEAR(clock_skew_advance(&k, k.now_us + S32_MAX) +
 			    k.rem / 32768.0L, want, 1 / 32768.0, "rem %d", rem);
 	}
 }
@@ -138,7 +138,7 @@ static void test_advance_remainder(void)
  * @now_us: true time, by the sender's clock
  */
 struct pair {
-	struct hetcc_skew k;
+	struct clock_skew k;
 	double ppm;
 	u32 epoch_us;
 	u32 tick_us;
@@ -181,7 +181,7 @@ static struct pair start_pair(double ppm, u32 tick_us)
 		.r_us = prng_u32(),
 	};
 
-	hetcc_skew_begin(&p.k, p.s_us, forward_us(&p), reverse_us(&p));
+	clock_skew_begin(&p.k, p.s_us, forward_us(&p), reverse_us(&p));
 	return p;
 }
 
@@ -194,10 +194,10 @@ static s32 run_epoch(struct pair *p)
 
 	for (i = 0; i < STEPS; i++) {
 		p->now_us += p->epoch_us / STEPS;
-		hetcc_skew_advance(&p->k, p->s_us + (u32)(s64)p->now_us);
-		hetcc_skew_reverse(&p->k, reverse_us(p));
+		clock_skew_advance(&p->k, p->s_us + (u32)(s64)p->now_us);
+		clock_skew_reverse(&p->k, reverse_us(p));
 	}
-	return hetcc_skew_epoch(&p->k, forward_us(p));
+	return clock_skew_epoch(&p->k, forward_us(p));
 }
 
 static double error_ppm(const struct pair *p)
@@ -328,20 +328,20 @@ static void test_agree(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		EXPECT_EQ_S(hetcc_skew_agree(rows[i][0], rows[i][1]),
+		EXPECT_EQ_S(clock_skew_agree(rows[i][0], rows[i][1]),
 			    rows[i][2], "%d and %d us", rows[i][0], rows[i][1]);
 }
 
 /* Both ways move as a clock of @ppm would, at once, at the end of an epoch */
 static s32 residual_run(double ppm)
 {
-	struct hetcc_skew k = begun(0, prng_u32());
+	struct clock_skew k = begun(0, prng_u32());
 	s32 us = (s32)(ppm * 10);
 
-	hetcc_skew_advance(&k, k.now_us + 10000000);
-	hetcc_skew_reverse(&k, k.rev_us - (u32)us);
+	clock_skew_advance(&k, k.now_us + 10000000);
+	clock_skew_reverse(&k, k.rev_us - (u32)us);
 	k.rev_min_us = k.rev_us - (u32)us;
-	us = hetcc_skew_epoch(&k, k.fwd_us + (u32)us);
+	us = clock_skew_epoch(&k, k.fwd_us + (u32)us);
 	EXPECT_EQ_S(k.ppb, us * 50, "half of %g ppm", ppm);
 	return us;
 }
@@ -363,32 +363,32 @@ static void test_clamped(void)
 	struct pair p = start_pair(3000, 1);
 	int i;
 
-	p.k.ppb = HETCC_SKEW_MAX;
+	p.k.ppb = CLOCK_SKEW_MAX;
 	p.ppm = 1900;
 	for (i = 0; i < 20; i++) {
 		run_epoch(&p);
-		EXPECT_EQ_S(p.k.ppb, HETCC_SKEW_MAX, "1900 ppm, epoch %d", i);
+		EXPECT_EQ_S(p.k.ppb, CLOCK_SKEW_MAX, "1900 ppm, epoch %d", i);
 	}
 	p = start_pair(-1900, 1);
-	p.k.ppb = -HETCC_SKEW_MAX;
+	p.k.ppb = -CLOCK_SKEW_MAX;
 	for (i = 0; i < 20; i++) {
 		run_epoch(&p);
-		EXPECT_EQ_S(p.k.ppb, -HETCC_SKEW_MAX, "-1900 ppm, epoch %d", i);
+		EXPECT_EQ_S(p.k.ppb, -CLOCK_SKEW_MAX, "-1900 ppm, epoch %d", i);
 	}
 }
 
 static void test_short_epoch(void)
 {
 	struct pair p = start_pair(500, 1);
-	struct hetcc_skew before;
+	struct clock_skew before;
 
-	p.epoch_us = HETCC_SKEW_EPOCH_US - STEPS;
+	p.epoch_us = CLOCK_SKEW_EPOCH_US - STEPS;
 	before = p.k;
 	EXPECT_EQ_S(run_epoch(&p), 0, "short");
 	EXPECT_EQ_S(p.k.ppb, 0, "no skew");
 	EXPECT_EQ(p.k.begin_us, before.begin_us, "the epoch goes on");
 	EXPECT_EQ(p.k.fwd_us, before.fwd_us, "so does what it began with");
-	p.epoch_us = HETCC_SKEW_EPOCH_US;
+	p.epoch_us = CLOCK_SKEW_EPOCH_US;
 	run_epoch(&p);
 	EXPECT_NEAR(p.k.ppb * 1e-3, 250, 4, "long enough");
 	EXPECT_EQ(p.k.begin_us, p.k.now_us, "the next one begins");
@@ -397,20 +397,20 @@ static void test_short_epoch(void)
 /* The first ACK of an epoch is its least, though the path is longer by minutes */
 static void test_least_reverse(void)
 {
-	struct hetcc_skew k = begun(0, prng_u32());
+	struct clock_skew k = begun(0, prng_u32());
 	u32 longer_us;
 
-	hetcc_skew_advance(&k, k.now_us + 10000000);
-	hetcc_skew_epoch(&k, k.fwd_us);
+	clock_skew_advance(&k, k.now_us + 10000000);
+	clock_skew_epoch(&k, k.fwd_us);
 	for (longer_us = 1; longer_us < 1U << 29; longer_us *= 2) {
 		u32 rev_us = k.rev_us + longer_us;
 
-		hetcc_skew_advance(&k, k.now_us + 10000000);
-		hetcc_skew_reverse(&k, rev_us);
+		clock_skew_advance(&k, k.now_us + 10000000);
+		clock_skew_reverse(&k, rev_us);
 		EXPECT_EQ(k.rev_min_us, rev_us, "longer by %u us", longer_us);
-		hetcc_skew_reverse(&k, rev_us + 1);
+		clock_skew_reverse(&k, rev_us + 1);
 		EXPECT_EQ(k.rev_min_us, rev_us, "a second ACK");
-		EXPECT_EQ_S(hetcc_skew_epoch(&k, k.fwd_us), 0, "no skew");
+		EXPECT_EQ_S(clock_skew_epoch(&k, k.fwd_us), 0, "no skew");
 		EXPECT_EQ(k.rev_us, rev_us, "what the next one begins with");
 	}
 }
@@ -429,16 +429,16 @@ static void test_wild(void)
 	int i, n;
 
 	for (i = 0; i < 2000; i++) {
-		struct hetcc_skew k;
+		struct clock_skew k;
 
-		hetcc_skew_begin(&k, wild(), wild(), wild());
+		clock_skew_begin(&k, wild(), wild(), wild());
 		for (n = 0; n < 50; n++) {
-			EXPECT_IN(hetcc_skew_advance(&k, k.now_us + wild()),
+			EXPECT_IN(clock_skew_advance(&k, k.now_us + wild()),
 				  -2147484, 2147484, "prediction");
-			hetcc_skew_reverse(&k, k.rev_us + wild());
-			EXPECT_IN(hetcc_skew_epoch(&k, k.fwd_us + wild()),
+			clock_skew_reverse(&k, k.rev_us + wild());
+			EXPECT_IN(clock_skew_epoch(&k, k.fwd_us + wild()),
 				  -2147484, 2147484, "1000 ppm of 35 min");
-			EXPECT_IN(k.ppb, -HETCC_SKEW_MAX, HETCC_SKEW_MAX, "ppb");
+			EXPECT_IN(k.ppb, -CLOCK_SKEW_MAX, CLOCK_SKEW_MAX, "ppb");
 		}
 	}
 }
@@ -446,10 +446,10 @@ static void test_wild(void)
 /* Drains' marks are not the skew's */
 static void test_begin(void)
 {
-	struct hetcc_skew k;
+	struct clock_skew k;
 
 	memset(&k, 0xff, sizeof(k));
-	hetcc_skew_begin(&k, 1, 2, 3);
+	clock_skew_begin(&k, 1, 2, 3);
 	EXPECT_EQ_S(k.ppb, 0, "ppb");
 	EXPECT_EQ_S(k.rem, 0, "remainder");
 	EXPECT_EQ(k.lifted + k.drained + k.fell, 0, "marks of drains");
@@ -480,7 +480,4 @@ static const struct tap_case cases[] = {
 	{ "any times stay in range", test_wild },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

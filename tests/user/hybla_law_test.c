@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * est_rho.h: normalised round trip time and Hybla's window increments, with
+ * hybla_law.h: normalised round trip time and Hybla's window increments, with
  * every fraction of a segment accounted for.
  */
-#include "hetcc/est_rho.h"
+#include "hetcc/hybla_law.h"
 #include "ref_model.h"
 #include "tap.h"
 
@@ -16,15 +16,15 @@
 #define RTT0_MIN_US	1000
 #define RTT0_MAX_US	500000
 
-static struct hetcc_rho make_rho(u32 rtt_us, u32 rtt0_us)
+static struct hybla_law make_rho(u32 rtt_us, u32 rtt0_us)
 {
-	struct hetcc_rho h = { 0 };
+	struct hybla_law h = { 0 };
 
-	hetcc_rho_set(&h, rtt_us, rtt0_us);
+	hybla_law_set_rho(&h, rtt_us, rtt0_us);
 	return h;
 }
 
-static struct hetcc_rho random_rho(void)
+static struct hybla_law random_rho(void)
 {
 	u32 rtt_us = prng_log32(RTT_MIN_US, RTT_MAX_US);
 
@@ -32,20 +32,20 @@ static struct hetcc_rho random_rho(void)
 }
 
 /* rho as the increments use it */
-static double held_rho(const struct hetcc_rho *h)
+static double held_rho(const struct hybla_law *h)
 {
-	return (double)h->rho / HETCC_RHO_ONE;
+	return (double)h->rho / HYBLA_LAW_RHO_ONE;
 }
 
 static void test_eq5(void)
 {
-	const double step = 1.0 / HETCC_RHO_ONE, top = 4096;
+	const double step = 1.0 / HYBLA_LAW_RHO_ONE, top = 4096;
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
 		u32 rtt_us = prng_log32(1, U32_MAX);
 		u32 rtt0_us = prng_log32(1, U32_MAX);
-		struct hetcc_rho h = make_rho(rtt_us, rtt0_us);
+		struct hybla_law h = make_rho(rtt_us, rtt0_us);
 		double want = fmin(ref_hybla_eq5(rtt_us, rtt0_us), top);
 
 		EXPECT_IN(held_rho(&h), fmax(want - step, 1), want,
@@ -58,20 +58,20 @@ static void test_eq5_edges(void)
 	static const struct {
 		u32 rtt_us, rtt0_us, want;
 	} rows[] = {
-		{ 0, 25000, HETCC_RHO_ONE },
-		{ 0, 0, HETCC_RHO_ONE },
-		{ 1, U32_MAX, HETCC_RHO_ONE },
-		{ 24999, 25000, HETCC_RHO_ONE },
-		{ 25000, 25000, HETCC_RHO_ONE },
-		{ 25007, 25000, HETCC_RHO_ONE + 1 },
-		{ 600000, 25000, 24 * HETCC_RHO_ONE },
-		{ 4096, 1, HETCC_RHO_MAX },
-		{ 4095, 1, HETCC_RHO_MAX - HETCC_RHO_ONE },
-		{ 4097, 1, HETCC_RHO_MAX },
-		{ 4095, 0, HETCC_RHO_MAX - HETCC_RHO_ONE },
-		{ U32_MAX, 0, HETCC_RHO_MAX },
-		{ U32_MAX, 1, HETCC_RHO_MAX },
-		{ U32_MAX, U32_MAX, HETCC_RHO_ONE },
+		{ 0, 25000, HYBLA_LAW_RHO_ONE },
+		{ 0, 0, HYBLA_LAW_RHO_ONE },
+		{ 1, U32_MAX, HYBLA_LAW_RHO_ONE },
+		{ 24999, 25000, HYBLA_LAW_RHO_ONE },
+		{ 25000, 25000, HYBLA_LAW_RHO_ONE },
+		{ 25007, 25000, HYBLA_LAW_RHO_ONE + 1 },
+		{ 600000, 25000, 24 * HYBLA_LAW_RHO_ONE },
+		{ 4096, 1, HYBLA_LAW_RHO_MAX },
+		{ 4095, 1, HYBLA_LAW_RHO_MAX - HYBLA_LAW_RHO_ONE },
+		{ 4097, 1, HYBLA_LAW_RHO_MAX },
+		{ 4095, 0, HYBLA_LAW_RHO_MAX - HYBLA_LAW_RHO_ONE },
+		{ U32_MAX, 0, HYBLA_LAW_RHO_MAX },
+		{ U32_MAX, 1, HYBLA_LAW_RHO_MAX },
+		{ U32_MAX, U32_MAX, HYBLA_LAW_RHO_ONE },
 	};
 	unsigned int i;
 
@@ -86,50 +86,50 @@ static void test_ss_increment(void)
 	u32 rtt_us;
 
 	for (rtt_us = 25000; rtt_us < 40 * 25000; rtt_us += 7) {
-		struct hetcc_rho h = make_rho(rtt_us, 25000);
+		struct hybla_law h = make_rho(rtt_us, 25000);
 		double want = fmin(ref_hybla_eq9_ss(held_rho(&h)), 1 << 15);
 
-		EXPECT_NEAR((double)h.ss_inc / HETCC_EXP_ONE, want,
+		EXPECT_NEAR((double)h.ss_inc / FIXED_EXP_ONE, want,
 			    (want + 1) * 1e-4, "rtt %u us", rtt_us);
-		EXPECT_IN(h.ss_inc, HETCC_EXP_ONE, HETCC_EXP_MAX, "rtt %u us",
+		EXPECT_IN(h.ss_inc, FIXED_EXP_ONE, FIXED_EXP_MAX, "rtt %u us",
 			  rtt_us);
 	}
 }
 
 static void test_set_follows(void)
 {
-	struct hetcc_rho h = make_rho(600000, 25000);
+	struct hybla_law h = make_rho(600000, 25000);
 
-	hetcc_rho_set(&h, 25000, 25000);
-	EXPECT_EQ(h.rho, HETCC_RHO_ONE, "rho falls with the round trip");
-	EXPECT_EQ(h.ss_inc, HETCC_EXP_ONE, "2^1 - 1");
-	EXPECT_EQ(hetcc_rho_ca(&h, 10, 9), 0, "0.9 segments");
-	hetcc_rho_set(&h, 50000, 25000);
-	EXPECT_EQ(h.ss_inc, 3 * HETCC_EXP_ONE, "2^2 - 1");
-	EXPECT_EQ(hetcc_rho_ca(&h, 10, 1), 1, "carried 0.9, and 2^2 / 10");
-	EXPECT_EQ(hetcc_rho_ca(&h, 10, 1), 0, "0.7");
-	EXPECT_EQ(hetcc_rho_ca(&h, 10, 1), 1, "1.1");
+	hybla_law_set_rho(&h, 25000, 25000);
+	EXPECT_EQ(h.rho, HYBLA_LAW_RHO_ONE, "rho falls with the round trip");
+	EXPECT_EQ(h.ss_inc, FIXED_EXP_ONE, "2^1 - 1");
+	EXPECT_EQ(hybla_law_ca(&h, 10, 9), 0, "0.9 segments");
+	hybla_law_set_rho(&h, 50000, 25000);
+	EXPECT_EQ(h.ss_inc, 3 * FIXED_EXP_ONE, "2^2 - 1");
+	EXPECT_EQ(hybla_law_ca(&h, 10, 1), 1, "carried 0.9, and 2^2 / 10");
+	EXPECT_EQ(hybla_law_ca(&h, 10, 1), 0, "0.7");
+	EXPECT_EQ(hybla_law_ca(&h, 10, 1), 1, "1.1");
 }
 
 static void test_scale(void)
 {
-	struct hetcc_rho h = make_rho(62500, 25000), top = make_rho(1 << 20, 1);
+	struct hybla_law h = make_rho(62500, 25000), top = make_rho(1 << 20, 1);
 	int i;
 
-	EXPECT_EQ(hetcc_rho_scale(&h, 0), 0, "nothing");
-	EXPECT_EQ(hetcc_rho_scale(&h, 3), 7, "2.5 * 3, rounded down");
-	EXPECT_EQ(hetcc_rho_scale(&top, 1), 4096, "rho cap");
-	EXPECT_EQ(hetcc_rho_scale(&top, 4095), 4095U << 12, "below the cap");
-	EXPECT_EQ(hetcc_rho_scale(&top, 4097), HETCC_RHO_CWND_MAX, "above it");
-	EXPECT_EQ(hetcc_rho_scale(&top, U32_MAX), HETCC_RHO_CWND_MAX,
+	EXPECT_EQ(hybla_law_scale(&h, 0), 0, "nothing");
+	EXPECT_EQ(hybla_law_scale(&h, 3), 7, "2.5 * 3, rounded down");
+	EXPECT_EQ(hybla_law_scale(&top, 1), 4096, "rho cap");
+	EXPECT_EQ(hybla_law_scale(&top, 4095), 4095U << 12, "below the cap");
+	EXPECT_EQ(hybla_law_scale(&top, 4097), HYBLA_LAW_CWND_MAX, "above it");
+	EXPECT_EQ(hybla_law_scale(&top, U32_MAX), HYBLA_LAW_CWND_MAX,
 		  "2^24 * 2^32");
 	for (i = 0; i < 1000; i++) {
 		u32 pkts = prng_log32(1, 65536);
 
 		h = random_rho();
-		EXPECT_EQ(hetcc_rho_scale(&h, pkts),
+		EXPECT_EQ(hybla_law_scale(&h, pkts),
 			  (u64)fmin(floor(held_rho(&h) * pkts),
-				    HETCC_RHO_CWND_MAX), "%u", pkts);
+				    HYBLA_LAW_CWND_MAX), "%u", pkts);
 	}
 }
 
@@ -139,17 +139,17 @@ static void test_ss_exact(void)
 	int i, k;
 
 	for (i = 0; i < RUNS; i++) {
-		struct hetcc_rho h = random_rho();
+		struct hybla_law h = random_rho();
 		u64 added = 0, segments = 0;
 
 		for (k = 0; k < ACKS; k++) {
 			u32 n = prng_range(1, 64), acked = n;
 
-			added += hetcc_rho_ss(&h, U32_MAX, &acked);
+			added += hybla_law_ss(&h, U32_MAX, &acked);
 			segments += n;
 			EXPECT_EQ(acked, 0, "nothing is left over, ACK %d", k);
 		}
-		EXPECT_EQ(added, segments * h.ss_inc >> HETCC_EXP_SHIFT,
+		EXPECT_EQ(added, segments * h.ss_inc >> FIXED_EXP_SHIFT,
 			  "rho %g, %llu segments", held_rho(&h), segments);
 	}
 }
@@ -160,16 +160,16 @@ static void test_ss_split(void)
 	int i, k;
 
 	for (i = 0; i < RUNS; i++) {
-		struct hetcc_rho whole = random_rho(), single = whole;
+		struct hybla_law whole = random_rho(), single = whole;
 		u64 sum = 0, by_one = 0;
 
 		for (k = 0; k < 100; k++) {
 			u32 n = prng_range(1, 64), acked = n, one;
 
-			sum += hetcc_rho_ss(&whole, U32_MAX, &acked);
+			sum += hybla_law_ss(&whole, U32_MAX, &acked);
 			while (n--) {
 				one = 1;
-				by_one += hetcc_rho_ss(&single, U32_MAX, &one);
+				by_one += hybla_law_ss(&single, U32_MAX, &one);
 			}
 			EXPECT_EQ(by_one, sum, "rho %g, ACK %d",
 				  held_rho(&whole), k);
@@ -181,10 +181,10 @@ static void test_ss_split(void)
  * Where ssthresh is reached: the segments used up are the fewest that reach
  * it, all others are left over. @fraction: carried from before, Q16.
  */
-static void expect_fewest(const struct hetcc_rho *h, u64 fraction, u32 room,
+static void expect_fewest(const struct hybla_law *h, u64 fraction, u32 room,
 			  u32 used)
 {
-	u64 need = (u64)room << HETCC_EXP_SHIFT;
+	u64 need = (u64)room << FIXED_EXP_SHIFT;
 
 	EXPECT_TRUE((u64)used * h->ss_inc + fraction >= need,
 		    "rho %g, room %u: %u segments reach ssthresh", held_rho(h),
@@ -201,14 +201,14 @@ static void test_ss_room(void)
 	for (i = 0; i < ROUNDS; i++) {
 		u32 first = prng_range(0, 9), n = prng_log32(1, U32_MAX);
 		u32 room = prng_log32(1, U32_MAX) - 1, acked = n, added;
-		struct hetcc_rho h = random_rho();
-		u64 fraction = (u64)first * h.ss_inc % HETCC_EXP_ONE;
+		struct hybla_law h = random_rho();
+		u64 fraction = (u64)first * h.ss_inc % FIXED_EXP_ONE;
 
-		hetcc_rho_ss(&h, U32_MAX, &first);
-		added = hetcc_rho_ss(&h, room, &acked);
+		hybla_law_ss(&h, U32_MAX, &first);
+		added = hybla_law_ss(&h, room, &acked);
 		EXPECT_IN(acked, 0, n, "left over");
 		EXPECT_EQ(added, min_t(u64, room, (fraction + (u64)n * h.ss_inc)
-						  >> HETCC_EXP_SHIFT),
+						  >> FIXED_EXP_SHIFT),
 			  "window, rho %g, room %u, %u segments", held_rho(&h),
 			  room, n);
 		if (added == room)
@@ -228,14 +228,14 @@ static void test_ss_not_twice(void)
 
 	for (i = 0; i < ROUNDS; i++) {
 		u32 n = prng_range(1, 64), acked = n;
-		struct hetcc_rho h = random_rho();
-		u64 whole = (u64)n * h.ss_inc >> HETCC_EXP_SHIFT;
+		struct hybla_law h = random_rho();
+		u64 whole = (u64)n * h.ss_inc >> FIXED_EXP_SHIFT;
 		u32 room = prng_log32(1, (u32)whole + 1);
-		u64 added = hetcc_rho_ss(&h, room, &acked);
+		u64 added = hybla_law_ss(&h, room, &acked);
 
-		added += hetcc_rho_ss(&h, U32_MAX, &acked);
+		added += hybla_law_ss(&h, U32_MAX, &acked);
 		EXPECT_IN(added, (double)whole - 1 -
-			  (double)h.ss_inc / HETCC_EXP_ONE, whole,
+			  (double)h.ss_inc / FIXED_EXP_ONE, whole,
 			  "rho %g, %u segments, room %u", held_rho(&h), n,
 			  room);
 		EXPECT_EQ(acked, 0, "all used up");
@@ -265,24 +265,24 @@ static void test_ss_edges(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct hetcc_rho h = make_rho(rows[i].rtt_us, 25000);
+		struct hybla_law h = make_rho(rows[i].rtt_us, 25000);
 		u32 acked = rows[i].acked;
 
-		EXPECT_EQ(hetcc_rho_ss(&h, rows[i].room, &acked),
+		EXPECT_EQ(hybla_law_ss(&h, rows[i].room, &acked),
 			  rows[i].added, "row %u: window", i);
 		EXPECT_EQ(acked, rows[i].left, "row %u: left over", i);
 	}
 }
 
-/* est_rho.h cuts rho^2 to Q16, by less than 2^-16 a segment */
+/* hybla_law.h cuts rho^2 to Q16, by less than 2^-16 a segment */
 static double cut(double segments_by_w)
 {
-	return segments_by_w / HETCC_EXP_ONE;
+	return segments_by_w / FIXED_EXP_ONE;
 }
 
 static void ca_constant(u32 w, u32 most_acked)
 {
-	struct hetcc_rho h = random_rho();
+	struct hybla_law h = random_rho();
 	double want = 0, slack = 0;
 	u64 added = 0;
 	int k;
@@ -290,7 +290,7 @@ static void ca_constant(u32 w, u32 most_acked)
 	for (k = 0; k < ACKS; k++) {
 		u32 acked = prng_range(1, most_acked);
 
-		added += hetcc_rho_ca(&h, w, acked);
+		added += hybla_law_ca(&h, w, acked);
 		want += acked * ref_hybla_eq9_ca(held_rho(&h), w);
 		slack += cut((double)acked / w);
 		EXPECT_IN(added, want - 1 - slack, want + 1e-6 * want,
@@ -314,7 +314,7 @@ static void test_ca_constant(void)
  */
 static void ca_growing(u32 w, u32 top, u32 most_acked)
 {
-	struct hetcc_rho h = random_rho();
+	struct hybla_law h = random_rho();
 	u32 start = w;
 	double want = 0, slack = 0;
 	u64 added = 0;
@@ -322,7 +322,7 @@ static void ca_growing(u32 w, u32 top, u32 most_acked)
 
 	for (k = 0; k < 4 * ACKS; k++) {
 		u32 acked = prng_range(1, most_acked);
-		u32 inc = hetcc_rho_ca(&h, w, acked);
+		u32 inc = hybla_law_ca(&h, w, acked);
 
 		want += acked * ref_hybla_eq9_ca(held_rho(&h), w);
 		slack += cut((double)acked / w + 1);
@@ -354,15 +354,15 @@ static void test_ca_eq9(void)
 	for (i = 0; i < RUNS; i++) {
 		u32 rtt_us = prng_log32(RTT_MIN_US, RTT_MAX_US);
 		u32 rtt0_us = prng_log32(RTT0_MIN_US, RTT0_MAX_US);
-		struct hetcc_rho h = make_rho(rtt_us, rtt0_us);
+		struct hybla_law h = make_rho(rtt_us, rtt0_us);
 		double rho = ref_hybla_eq5(rtt_us, rtt0_us), want;
 		u32 w = prng_log32(1, 10000);
 		u64 added = 0;
 
 		for (k = 0; k < ACKS; k++)
-			added += hetcc_rho_ca(&h, w, 1);
+			added += hybla_law_ca(&h, w, 1);
 		want = ACKS * ref_hybla_eq9_ca(rho, w);
-		EXPECT_NEAR(added, want, 1 + want * 2 / HETCC_RHO_ONE,
+		EXPECT_NEAR(added, want, 1 + want * 2 / HYBLA_LAW_RHO_ONE,
 			    "rtt %u us, rtt0 %u us, W %u", rtt_us, rtt0_us, w);
 	}
 }
@@ -372,12 +372,12 @@ static void test_ca_shrink(void)
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		struct hetcc_rho h = random_rho();
-		u32 w = prng_log32(1, HETCC_RHO_CWND_MAX);
+		struct hybla_law h = random_rho();
+		u32 w = prng_log32(1, HYBLA_LAW_CWND_MAX);
 
-		hetcc_rho_ca(&h, w, prng_range(1, 64));
+		hybla_law_ca(&h, w, prng_range(1, 64));
 		w = prng_log32(1, w);
-		EXPECT_EQ(hetcc_rho_ca(&h, w, 0), 0,
+		EXPECT_EQ(hybla_law_ca(&h, w, 0), 0,
 			  "the carry is below a segment at W %u", w);
 	}
 }
@@ -394,11 +394,11 @@ static void test_ca_edges(void)
 		{ 25000, 25000, 10, 10, 1 },
 		{ 50000, 25000, 1, 1, 4 },
 		{ 25000, 25000, 1, U32_MAX, 1 << 20 },
-		{ 25000, 25000, HETCC_RHO_CWND_MAX, 1 << 20, 0 },
+		{ 25000, 25000, HYBLA_LAW_CWND_MAX, 1 << 20, 0 },
 		/* W is cut to 2^24, acked to 2^20, rho to 2^12 */
 		{ 1 << 20, 1, U32_MAX, 1, 1 },
 		{ 1 << 20, 1, U32_MAX, U32_MAX, 1 << 20 },
-		{ 1 << 20, 1, HETCC_RHO_CWND_MAX, U32_MAX, 1 << 20 },
+		{ 1 << 20, 1, HYBLA_LAW_CWND_MAX, U32_MAX, 1 << 20 },
 		{ 1 << 20, 1, 1, 1, 1 << 24 },
 		{ 1 << 20, 1, 1, 255, 255 << 24 },
 		{ 1 << 20, 1, 1, 256, U32_MAX },
@@ -408,12 +408,12 @@ static void test_ca_edges(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct hetcc_rho h = make_rho(rows[i].rtt_us, rows[i].rtt0_us);
+		struct hybla_law h = make_rho(rows[i].rtt_us, rows[i].rtt0_us);
 
-		EXPECT_EQ(hetcc_rho_ca(&h, rows[i].cwnd, rows[i].acked),
+		EXPECT_EQ(hybla_law_ca(&h, rows[i].cwnd, rows[i].acked),
 			  rows[i].want, "row %u: cwnd %u, acked %u", i,
 			  rows[i].cwnd, rows[i].acked);
-		EXPECT_EQ(hetcc_rho_ca(&h, rows[i].cwnd, 0), 0,
+		EXPECT_EQ(hybla_law_ca(&h, rows[i].cwnd, 0), 0,
 			  "row %u: carried", i);
 	}
 }
@@ -424,15 +424,15 @@ static void test_phase_change(void)
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		struct hetcc_rho ss = random_rho(), ca = ss;
-		u32 w = prng_log32(1, HETCC_RHO_CWND_MAX);
+		struct hybla_law ss = random_rho(), ca = ss;
+		u32 w = prng_log32(1, HYBLA_LAW_CWND_MAX);
 		u32 acked = prng_range(1, 64), none = 0;
 
-		hetcc_rho_ss(&ss, U32_MAX, &acked);
-		EXPECT_EQ(hetcc_rho_ca(&ss, w, 0), 0, "into avoidance, W %u",
+		hybla_law_ss(&ss, U32_MAX, &acked);
+		EXPECT_EQ(hybla_law_ca(&ss, w, 0), 0, "into avoidance, W %u",
 			  w);
-		hetcc_rho_ca(&ca, w, prng_range(1, 64));
-		EXPECT_EQ(hetcc_rho_ss(&ca, U32_MAX, &none), 0,
+		hybla_law_ca(&ca, w, prng_range(1, 64));
+		EXPECT_EQ(hybla_law_ss(&ca, U32_MAX, &none), 0,
 			  "into slow start, W %u", w);
 	}
 }
@@ -441,7 +441,7 @@ static void test_phase_change(void)
 #define GAMMA		32.0
 
 /* One round trip: every segment of the window is acknowledged, one by one */
-static u32 round_trip(struct hetcc_rho *h, u32 w, u32 ssthresh)
+static u32 round_trip(struct hybla_law *h, u32 w, u32 ssthresh)
 {
 	u32 acks = w;
 
@@ -449,9 +449,9 @@ static u32 round_trip(struct hetcc_rho *h, u32 w, u32 ssthresh)
 		u32 acked = 1;
 
 		if (w < ssthresh)
-			w += hetcc_rho_ss(h, ssthresh - w, &acked);
+			w += hybla_law_ss(h, ssthresh - w, &acked);
 		if (acked)
-			w += hetcc_rho_ca(h, w, acked);
+			w += hybla_law_ca(h, w, acked);
 	}
 	return w;
 }
@@ -492,10 +492,10 @@ static void test_window_in_time(void)
 	double t;
 
 	for (i = 0; i < ARRAY_SIZE(rtt_ms); i++) {
-		struct hetcc_rho h = make_rho(rtt_ms[i] * 1000, 25000);
+		struct hybla_law h = make_rho(rtt_ms[i] * 1000, 25000);
 		double rtt = rtt_ms[i] / 1000.0, want = held_rho(&h);
-		u32 ssthresh = hetcc_rho_scale(&h, GAMMA);
-		u32 w = hetcc_rho_scale(&h, 1);
+		u32 ssthresh = hybla_law_scale(&h, GAMMA);
+		u32 w = hybla_law_scale(&h, 1);
 
 		for (t = rtt; t < 10; t += rtt) {
 			w = round_trip(&h, w, ssthresh);
@@ -535,7 +535,4 @@ static const struct tap_case cases[] = {
 	  test_window_in_time },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -3,8 +3,8 @@
  * One spelling for what differs between the kernels the modules build on
  * (6.1, 6.12, 7.2). Probes come from Kbuild as HETCC_HAVE_*.
  */
-#ifndef HETCC_COMPAT_H
-#define HETCC_COMPAT_H
+#ifndef HETCC_CC_COMPAT_H
+#define HETCC_CC_COMPAT_H
 
 #include <net/tcp.h>
 #ifdef HETCC_HAVE_SANTACRUZ_OPTION
@@ -14,7 +14,7 @@
 /* Microsecond timestamps, since 6.7: both directions of a Linux path use them
  * where the route says so.
  */
-static inline bool hetcc_usec_ts(const struct tcp_sock *tp)
+static inline bool cc_compat_usec_ts(const struct tcp_sock *tp)
 {
 #ifdef HETCC_HAVE_TCP_USEC_TS
 	return tp->tcp_usec_ts;
@@ -25,14 +25,14 @@ static inline bool hetcc_usec_ts(const struct tcp_sock *tp)
 
 /* tcp_congestion_ops.cong_control was given two more arguments in 6.10 */
 #ifdef HETCC_HAVE_CONG_CONTROL_FLAG
-#define HETCC_CONG_CONTROL_DEFINE(_main)				\
+#define CC_COMPAT_CONG_CONTROL(_main)					\
 	static void _main##_op(struct sock *sk, u32 ack, int flag,	\
 			       const struct rate_sample *rs)		\
 	{								\
 		_main(sk, rs);						\
 	}
 #else
-#define HETCC_CONG_CONTROL_DEFINE(_main)				\
+#define CC_COMPAT_CONG_CONTROL(_main)					\
 	static void _main##_op(struct sock *sk,				\
 			       const struct rate_sample *rs)		\
 	{								\
@@ -42,16 +42,16 @@ static inline bool hetcc_usec_ts(const struct tcp_sock *tp)
 
 /* Ask for the Santa Cruz option (santacruz_opt.patch) where there is one */
 #ifdef HETCC_HAVE_SANTACRUZ_OPTION
-#define HETCC_CONG_WANTS_OPTION	TCP_CONG_WANTS_SC
+#define CC_COMPAT_OPTION_FLAG	TCP_CONG_WANTS_SC
 #else
-#define HETCC_CONG_WANTS_OPTION	0
+#define CC_COMPAT_OPTION_FLAG	0
 #endif
 
 /**
- * hetcc_option_ok() - does the connection have the Santa Cruz option?
+ * cc_compat_option_ok() - does the connection have the Santa Cruz option?
  * @tp: socket; a path that takes the option away ends it during the connection
  */
-static inline bool hetcc_option_ok(const struct tcp_sock *tp)
+static inline bool cc_compat_option_ok(const struct tcp_sock *tp)
 {
 #ifdef HETCC_HAVE_SANTACRUZ_OPTION
 	return tcp_sc_ok(tp);
@@ -61,15 +61,15 @@ static inline bool hetcc_option_ok(const struct tcp_sock *tp)
 }
 
 /**
- * hetcc_option_sample() - what the option says about the current ACK
+ * cc_compat_option_sample() - what the option says about the current ACK
  * @sk: socket
  * @s_us: set to the send time of the transmission that caused the ACK
  * @r_us: set to its arrival, receiver's clock
  *
  * Return: false if the ACK names none whose send time is known.
  */
-static inline bool hetcc_option_sample(const struct sock *sk, u32 *s_us,
-				       u32 *r_us)
+static inline bool cc_compat_option_sample(const struct sock *sk, u32 *s_us,
+					   u32 *r_us)
 {
 #ifdef HETCC_HAVE_SANTACRUZ_OPTION
 	const struct tcp_sc *sc = tcp_sc_current(sk);
@@ -83,4 +83,4 @@ static inline bool hetcc_option_sample(const struct sock *sk, u32 *s_us,
 	return false;
 }
 
-#endif /* HETCC_COMPAT_H */
+#endif /* HETCC_CC_COMPAT_H */

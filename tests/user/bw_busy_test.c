@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * est_busy.h behind a modelled bottleneck: full pipes and small windows, each
+ * bw_busy.h behind a modelled bottleneck: full pipes and small windows, each
  * kind of ACK stream, losses, changes of rate; then ACKs of every kind at the
  * edges of its integers.
  */
 #include "bottleneck.h"
-#include "hetcc/est_busy.h"
+#include "hetcc/bw_busy.h"
 #include "tap.h"
 
 #define ALPHA		800
@@ -15,7 +15,7 @@
 /* Times of one microsecond over samples of at least 5 ms */
 #define EXACT		0.001
 /* A train may begin with an ACK that was late by an eighth of it */
-#define TRAIN		(1.0 / HETCC_BUSY_PAUSES)
+#define TRAIN		(1.0 / BW_BUSY_PAUSES)
 
 #define KBIT		(1000.0 / 8)
 #define MBIT		(1000 * KBIT)
@@ -505,7 +505,7 @@ static void test_floored_filter(void)
 /* ACKs by hand: round trip 100 ms of an empty path, 100 ms more in the queue */
 #define HAND_RTT_US	100000U
 
-static const struct hetcc_busy_ack queued = {
+static const struct bw_busy_ack queued = {
 	.bytes = 10000,
 	.rtt_us = 2 * HAND_RTT_US,
 	.rtt_min_us = HAND_RTT_US,
@@ -514,7 +514,7 @@ static const struct hetcc_busy_ack queued = {
 };
 
 /* Not busy: round trips of an empty path */
-static const struct hetcc_busy_ack empty = {
+static const struct bw_busy_ack empty = {
 	.bytes = 10000,
 	.rtt_us = HAND_RTT_US,
 	.rtt_min_us = HAND_RTT_US,
@@ -524,16 +524,15 @@ static const struct hetcc_busy_ack empty = {
 
 static u32 hand_us;
 
-static bool give(struct hetcc_busy *b, u32 pause_us, struct hetcc_busy_ack a)
+static bool give(struct bw_busy *b, u32 pause_us, struct bw_busy_ack a)
 {
 	hand_us += pause_us;
 	a.now_us = hand_us;
-	return hetcc_busy_ack(b, &a);
+	return bw_busy_add(b, &a);
 }
 
 /* Return: ACKs until a sample was taken */
-static u32 give_until(struct hetcc_busy *b, u32 pause_us,
-		      struct hetcc_busy_ack a)
+static u32 give_until(struct bw_busy *b, u32 pause_us, struct bw_busy_ack a)
 {
 	u32 n = 1;
 
@@ -542,9 +541,9 @@ static u32 give_until(struct hetcc_busy *b, u32 pause_us,
 	return n;
 }
 
-static struct hetcc_busy begun_by(struct hetcc_busy_ack a)
+static struct bw_busy begun_by(struct bw_busy_ack a)
 {
-	struct hetcc_busy b = { 0 };
+	struct bw_busy b = { 0 };
 
 	hand_us = prng_u32();
 	give(&b, 0, a);
@@ -552,9 +551,9 @@ static struct hetcc_busy begun_by(struct hetcc_busy_ack a)
 }
 
 /* As if the stretch went on: the queue is no sign of a late ACK */
-static struct hetcc_busy begun(void)
+static struct bw_busy begun(void)
 {
-	struct hetcc_busy b = begun_by(queued);
+	struct bw_busy b = begun_by(queued);
 
 	b.run.pause_us = 0;
 	return b;
@@ -562,13 +561,13 @@ static struct hetcc_busy begun(void)
 
 static void test_whole_round(void)
 {
-	struct hetcc_busy b = begun();
+	struct bw_busy b = begun();
 
-	EXPECT_EQ(hetcc_busy_get(&b), 0, "the first ACK opens");
+	EXPECT_EQ(bw_busy_get(&b), 0, "the first ACK opens");
 	EXPECT_EQ(b.running, true, "running");
 	/* 100 ms are over with the hundredth ACK, which the next one ends */
 	EXPECT_EQ(give_until(&b, 1000, queued), 101, "ACKs of a sample");
-	EXPECT_EQ(hetcc_busy_get(&b), 10000000, "10000 bytes in 1 ms");
+	EXPECT_EQ(bw_busy_get(&b), 10000000, "10000 bytes in 1 ms");
 	EXPECT_EQ(b.proven, true, "proven");
 	EXPECT_EQ(give_until(&b, 1000, queued), 100, "ACKs of the next");
 	/* 1 + 50 * 2 ms */
@@ -579,8 +578,8 @@ static void test_whole_round(void)
 /* A train that ends in a gap: exact at both edges of its least length */
 static void train(u32 acks, u32 least_us, bool taken)
 {
-	struct hetcc_busy b = begun();
-	struct hetcc_busy_ack a = queued;
+	struct bw_busy b = begun();
+	struct bw_busy_ack a = queued;
 	u32 i;
 
 	a.train_us = least_us;
@@ -593,7 +592,7 @@ static void train(u32 acks, u32 least_us, bool taken)
 	EXPECT_EQ(b.run.bytes, 0, "the gap begins another stretch");
 	EXPECT_EQ(b.run.ack_us, hand_us, "here");
 	if (taken)
-		EXPECT_EQ(hetcc_busy_get(&b), 20000000, "10000 in 500 us");
+		EXPECT_EQ(bw_busy_get(&b), 20000000, "10000 in 500 us");
 }
 
 static void test_train(void)
@@ -610,7 +609,7 @@ static void test_train(void)
 /* One ACK later than the queue allows, by a microsecond, and not */
 static void test_gap_edge(void)
 {
-	struct hetcc_busy b = begun();
+	struct bw_busy b = begun();
 	int i;
 
 	for (i = 0; i < 20; i++)
@@ -630,7 +629,7 @@ static void test_train_pauses(void)
 	unsigned int i, j;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct hetcc_busy b = begun();
+		struct bw_busy b = begun();
 
 		for (j = 0; j < rows[i].acks; j++)
 			give(&b, 1000, queued);
@@ -640,8 +639,7 @@ static void test_train_pauses(void)
 }
 
 /* Return: ACKs until the next stretch began */
-static u32 give_stretch(struct hetcc_busy *b, u32 pause_us,
-			struct hetcc_busy_ack a)
+static u32 give_stretch(struct bw_busy *b, u32 pause_us, struct bw_busy_ack a)
 {
 	u32 n = 0, from_us = b->run.ack_us;
 
@@ -653,7 +651,7 @@ static u32 give_stretch(struct hetcc_busy *b, u32 pause_us,
 /* Two pauses and a long one next, or four; half of them is known to the next */
 static void test_round_pauses(void)
 {
-	struct hetcc_busy b = begun();
+	struct bw_busy b = begun();
 
 	EXPECT_EQ(give_stretch(&b, 100000, queued), 3, "two of 100 ms");
 	EXPECT_EQ(b.run.pause_us, 100000, "that of the ACK that ended it");
@@ -672,12 +670,12 @@ static void test_late_start(void)
 	const struct { u32 acks; bool taken; } rows[] = {
 		{ 32, true }, { 31, false },
 	};
-	struct hetcc_busy_ack a = empty;
+	struct bw_busy_ack a = empty;
 	unsigned int i, j;
 
 	a.rtt_us += 4000;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct hetcc_busy b = begun_by(a);
+		struct bw_busy b = begun_by(a);
 
 		for (j = 0; j < rows[i].acks; j++)
 			give(&b, 1000, a);
@@ -688,17 +686,17 @@ static void test_late_start(void)
 
 static void test_limited(void)
 {
-	struct hetcc_busy b = begun();
-	struct hetcc_busy_ack a = queued;
+	struct bw_busy b = begun();
+	struct bw_busy_ack a = queued;
 
 	give(&b, 1000, queued);
 	a.limited = true;
 	give(&b, 1000, a);
 	EXPECT_EQ(b.limited, true, "its stretch is");
-	b.avg.scaled = 50000000 * HETCC_EWMA_ONE;
+	b.avg.scaled = 50000000 * EWMA_ONE;
 	EXPECT_EQ(give_until(&b, 1000, queued), 199, "no sample of a round");
 	EXPECT_EQ(b.proven, true, "the next stretch is one");
-	EXPECT_EQ(hetcc_busy_get(&b), 10000000, "and proof");
+	EXPECT_EQ(bw_busy_get(&b), 10000000, "and proof");
 	give(&b, 1000, a);
 	give(&b, HAND_RTT_US + 1000, queued);
 	EXPECT_EQ(b.limited, false, "a gap begins another stretch");
@@ -707,36 +705,36 @@ static void test_limited(void)
 /* The first proof replaces a lower bound, later ones are averaged */
 static void test_proof(void)
 {
-	struct hetcc_busy b = begun();
+	struct bw_busy b = begun();
 
-	b.avg.scaled = 1000000 * HETCC_EWMA_ONE;
+	b.avg.scaled = 1000000 * EWMA_ONE;
 	give_until(&b, 1000, queued);
-	EXPECT_EQ(hetcc_busy_get(&b), 10000000, "replaced");
+	EXPECT_EQ(bw_busy_get(&b), 10000000, "replaced");
 	give_until(&b, 2000, queued);
 	give_until(&b, 2000, queued);
-	EXPECT_IN(hetcc_busy_get(&b), 8000000, 9000000, "averaged");
+	EXPECT_IN(bw_busy_get(&b), 8000000, 9000000, "averaged");
 }
 
 static void test_lower_bound(void)
 {
-	struct hetcc_busy b = begun_by(empty);
+	struct bw_busy b = begun_by(empty);
 
 	give_until(&b, 1000, empty);
-	EXPECT_EQ(hetcc_busy_get(&b), 10000000, "a round of any kind");
+	EXPECT_EQ(bw_busy_get(&b), 10000000, "a round of any kind");
 	EXPECT_EQ(b.proven, false, "is no proof");
 	EXPECT_EQ(give_until(&b, 2000, empty), 10000, "it cannot lower");
-	EXPECT_EQ(hetcc_busy_get(&b), 10000000, "unchanged");
+	EXPECT_EQ(bw_busy_get(&b), 10000000, "unchanged");
 	give_until(&b, 500, empty);
 	give_until(&b, 500, empty);
-	EXPECT_IN(hetcc_busy_get(&b), 11900000, 12400000,
+	EXPECT_IN(bw_busy_get(&b), 11900000, 12400000,
 		  "it raises: 0.8 * 10 + 0.2 * 20 MB/s");
 }
 
 /* ACKs twice as fast as the packets were sent: the longer time counts */
 static void test_sent_slower(void)
 {
-	struct hetcc_busy_ack a = empty;
-	struct hetcc_busy b;
+	struct bw_busy_ack a = empty;
+	struct bw_busy b;
 
 	a.rtt_us = a.rtt_min_us = 3 * HAND_RTT_US;
 	b = begun_by(a);
@@ -745,25 +743,25 @@ static void test_sent_slower(void)
 		a.rtt_min_us = a.rtt_us;
 		give(&b, 1000, a);
 	}
-	EXPECT_IN(hetcc_busy_get(&b), 4900000, 5000000,
+	EXPECT_IN(bw_busy_get(&b), 4900000, 5000000,
 		  "10000 bytes sent in 2 ms, acknowledged in 1");
 }
 
 /* An eighth of the packets: lost against delivered is one to seven */
 static void heavy(u32 lost, u64 want)
 {
-	struct hetcc_busy b = begun_by(empty);
-	struct hetcc_busy_ack a = empty;
+	struct bw_busy b = begun_by(empty);
+	struct bw_busy_ack a = empty;
 	u32 i;
 
-	b.avg.scaled = 50000000 * HETCC_EWMA_ONE;
+	b.avg.scaled = 50000000 * EWMA_ONE;
 	b.proven = true;
 	a.bytes = 7000;
 	for (i = 0; i < 100; i++)
 		give(&b, 1000, a);
 	a.lost = lost;
 	give(&b, 1000, a);
-	EXPECT_EQ(hetcc_busy_get(&b), want, "7000 delivered, %u lost", lost);
+	EXPECT_EQ(bw_busy_get(&b), want, "7000 delivered, %u lost", lost);
 }
 
 static void test_heavy_edge(void)
@@ -775,7 +773,7 @@ static void test_heavy_edge(void)
 }
 
 /* So many ACKs 1 ms apart, the last of them after a round or more */
-static void rounds(struct hetcc_busy *b, u32 n, struct hetcc_busy_ack a)
+static void rounds(struct bw_busy *b, u32 n, struct bw_busy_ack a)
 {
 	u32 i;
 
@@ -785,59 +783,59 @@ static void rounds(struct hetcc_busy *b, u32 n, struct hetcc_busy_ack a)
 
 static void test_standing(void)
 {
-	struct hetcc_busy b = begun_by(empty);
-	struct hetcc_busy_ack a = queued;
+	struct bw_busy b = begun_by(empty);
+	struct bw_busy_ack a = queued;
 
-	EXPECT_EQ(hetcc_busy_standing_us(&b), 0, "nothing known");
+	EXPECT_EQ(bw_busy_standing_us(&b), 0, "nothing known");
 	rounds(&b, 3, queued);
-	EXPECT_EQ(hetcc_busy_standing_us(&b), HAND_RTT_US, "a queue");
+	EXPECT_EQ(bw_busy_standing_us(&b), HAND_RTT_US, "a queue");
 	a.rtt_us = a.rtt_min_us + 7;
 	give(&b, 1000, a);
-	EXPECT_EQ(hetcc_busy_standing_us(&b), 7, "one packet found less");
+	EXPECT_EQ(bw_busy_standing_us(&b), 7, "one packet found less");
 	rounds(&b, 3, queued);
-	EXPECT_EQ(hetcc_busy_standing_us(&b), HAND_RTT_US, "forgotten");
+	EXPECT_EQ(bw_busy_standing_us(&b), HAND_RTT_US, "forgotten");
 }
 
-static void test_slack(void)
+static void test_no_queue(void)
 {
-	struct hetcc_busy b = begun_by(empty);
-	struct hetcc_busy_ack a = empty;
+	struct bw_busy b = begun_by(empty);
+	struct bw_busy_ack a = empty;
 
-	EXPECT_EQ(hetcc_busy_has_slack(&b), false, "nothing known");
+	EXPECT_EQ(bw_busy_no_queue(&b), false, "nothing known");
 	a.wait_us = 100;
 	a.rtt_us = a.rtt_min_us + a.wait_us;
 	rounds(&b, 2, a);
-	EXPECT_EQ(hetcc_busy_has_slack(&b), true, "none waited longer");
+	EXPECT_EQ(bw_busy_no_queue(&b), true, "none waited longer");
 	a.rtt_us++;
 	give(&b, 1000, a);
-	EXPECT_EQ(hetcc_busy_has_slack(&b), false, "one did");
+	EXPECT_EQ(bw_busy_no_queue(&b), false, "one did");
 	a.rtt_us--;
 	rounds(&b, 1, a);
-	EXPECT_EQ(hetcc_busy_has_slack(&b), true, "a round without");
+	EXPECT_EQ(bw_busy_no_queue(&b), true, "a round without");
 }
 
 static void test_wary(void)
 {
-	struct hetcc_busy b = begun_by(empty);
+	struct bw_busy b = begun_by(empty);
 	u32 i;
 
-	hetcc_busy_congested(&b);
+	bw_busy_congested(&b);
 	for (i = 0; b.wary && i < 100; i++)
 		rounds(&b, 1, empty);
-	EXPECT_IN(i, HETCC_BUSY_WARY / 2, HETCC_BUSY_WARY, "rounds");
+	EXPECT_IN(i, BW_BUSY_WARY / 2, BW_BUSY_WARY, "rounds");
 	b = begun();
 	b.run.bytes = 1000000;
 	b.ack_us += 10000;
-	EXPECT_TRUE(hetcc_busy_is_train(&b, 10000, 5000), "a train");
-	hetcc_busy_congested(&b);
-	EXPECT_TRUE(!hetcc_busy_is_train(&b, 10000, 5000), "no longer");
+	EXPECT_TRUE(bw_busy_is_train(&b, 10000, 5000), "a train");
+	bw_busy_congested(&b);
+	EXPECT_TRUE(!bw_busy_is_train(&b, 10000, 5000), "no longer");
 }
 
 /* Retransmitted data: counted, the next round trip says if the path was busy */
 static void test_no_round_trip(void)
 {
-	struct hetcc_busy b = begun();
-	struct hetcc_busy_ack a = queued;
+	struct bw_busy b = begun();
+	struct bw_busy_ack a = queued;
 	u32 sent_us = b.sent_us, queue_us = b.queue_us;
 
 	a.rtt_us = 0;
@@ -846,7 +844,7 @@ static void test_no_round_trip(void)
 	EXPECT_EQ(b.ack_us, hand_us, "time goes on");
 	EXPECT_EQ(b.sent_us, sent_us, "nothing is known of it");
 	EXPECT_EQ(b.queue_us, queue_us, "nor of the queue");
-	hetcc_busy_pause(&b);
+	bw_busy_pause(&b);
 	give(&b, 1000, a);
 	EXPECT_EQ(b.running, false, "such an ACK begins nothing");
 }
@@ -854,8 +852,8 @@ static void test_no_round_trip(void)
 /* One whose newest packet was sent before that of the ACK before */
 static void test_reordered(void)
 {
-	struct hetcc_busy b = begun();
-	struct hetcc_busy_ack a = queued;
+	struct bw_busy b = begun();
+	struct bw_busy_ack a = queued;
 	u32 sent_us;
 
 	give(&b, 1000, queued);
@@ -872,8 +870,8 @@ static void test_reordered(void)
 
 static void test_no_bytes(void)
 {
-	struct hetcc_busy b = begun(), before;
-	struct hetcc_busy_ack a = queued;
+	struct bw_busy b = begun(), before;
+	struct bw_busy_ack a = queued;
 	int i;
 
 	give(&b, 1000, queued);
@@ -883,7 +881,7 @@ static void test_no_bytes(void)
 		EXPECT_EQ(give(&b, 1000, a), false, "no sample");
 	EXPECT_EQ(b.ack_us, before.ack_us, "nothing was delivered");
 	EXPECT_EQ(b.run.bytes, before.run.bytes, "no bytes");
-	a.lost = 10 << HETCC_BUSY_LOST_SHIFT;
+	a.lost = 10 << BW_BUSY_LOST_SHIFT;
 	give(&b, 1, a);
 	EXPECT_EQ(b.lost, 10, "its losses count");
 }
@@ -891,8 +889,8 @@ static void test_no_bytes(void)
 /* A minimum that the caller has just raised beyond this round trip */
 static void test_below_minimum(void)
 {
-	struct hetcc_busy b = begun();
-	struct hetcc_busy_ack a = queued;
+	struct bw_busy b = begun();
+	struct bw_busy_ack a = queued;
 
 	a.rtt_us = a.rtt_min_us - 1;
 	give(&b, 200000, queued);
@@ -904,12 +902,12 @@ static void test_below_minimum(void)
 
 static void test_pause(void)
 {
-	struct hetcc_busy b = begun();
+	struct bw_busy b = begun();
 	u64 before;
 
 	give_until(&b, 1000, queued);
 	before = b.avg.scaled;
-	hetcc_busy_pause(&b);
+	bw_busy_pause(&b);
 	EXPECT_EQ(give(&b, 3600000000U, queued), false, "the next ACK opens");
 	EXPECT_EQ(b.run.bytes, 0, "its bytes are of the time before");
 	EXPECT_EQ(b.lost, 0, "no losses");
@@ -918,9 +916,9 @@ static void test_pause(void)
 		    (double)before * 1e-6, "idle time does not count");
 }
 
-static struct hetcc_busy_ack random_ack(void)
+static struct bw_busy_ack random_ack(void)
 {
-	struct hetcc_busy_ack a = {
+	struct bw_busy_ack a = {
 		.bytes = prng_range(0, 9) ? prng_log32(1, U32_MAX) : 0,
 		.lost = prng_range(0, 3) ? 0 : prng_log32(1, U32_MAX),
 		.rtt_us = prng_range(0, 4) ? prng_log32(1, U32_MAX) : 0,
@@ -937,19 +935,19 @@ static struct hetcc_busy_ack random_ack(void)
 /* Nothing is promised of the value but that it stays in range; UBSan looks */
 static void test_any_input(void)
 {
-	struct hetcc_busy b = { 0 };
+	struct bw_busy b = { 0 };
 	u32 now_us = prng_u32(), i, taken = 0;
 
 	for (i = 0; i < 1000000; i++) {
-		struct hetcc_busy_ack a = random_ack();
+		struct bw_busy_ack a = random_ack();
 
 		now_us += prng_range(0, 3) ? prng_range(0, 10) :
 					     prng_log32(1, U32_MAX);
 		a.now_us = now_us;
-		taken += hetcc_busy_ack(&b, &a);
+		taken += bw_busy_add(&b, &a);
 		if (!prng_range(0, 999))
-			hetcc_busy_pause(&b);
-		EXPECT_TRUE(hetcc_busy_get(&b) <= HETCC_EWMA_MAX + 1,
+			bw_busy_pause(&b);
+		EXPECT_TRUE(bw_busy_get(&b) <= EWMA_MAX + 1,
 			    "ACK %u: in range", i);
 	}
 	EXPECT_TRUE(taken > 1000, "samples were taken");
@@ -976,18 +974,18 @@ static void test_clock_wrap(void)
 
 static void test_saturation(void)
 {
-	struct hetcc_busy b = begun();
-	struct hetcc_busy_ack a = queued;
+	struct bw_busy b = begun();
+	struct bw_busy_ack a = queued;
 
 	a.bytes = U32_MAX;
 	a.lost = U32_MAX;
 	give(&b, 1000, a);
 	EXPECT_EQ(b.run.bytes, U32_MAX, "saturated");
-	EXPECT_EQ(b.lost, HETCC_BUSY_LOST_MAX, "saturated");
+	EXPECT_EQ(b.lost, BW_BUSY_LOST_MAX, "saturated");
 	EXPECT_EQ(b.running, true, "losses do not reach the flags");
 	EXPECT_EQ(give(&b, 1000, a), true, "closed early");
-	EXPECT_EQ(hetcc_busy_get(&b), 4294967295000ULL > HETCC_EWMA_MAX ?
-		  HETCC_EWMA_MAX : 4294967295000ULL, "2^32 in 1 ms, clamped");
+	EXPECT_EQ(bw_busy_get(&b), 4294967295000ULL > EWMA_MAX ?
+		  EWMA_MAX : 4294967295000ULL, "2^32 in 1 ms, clamped");
 	/* 2^31 bytes are still added to, one more is closed */
 	b = begun();
 	a.bytes = U32_MAX / 2;
@@ -1000,8 +998,8 @@ static void test_saturation(void)
 /* ACKs of one microsecond share a time; none of them divides by it */
 static void test_one_microsecond(void)
 {
-	struct hetcc_busy b = begun();
-	struct hetcc_busy_ack a = queued;
+	struct bw_busy b = begun();
+	struct bw_busy_ack a = queued;
 	int i;
 
 	a.rtt_min_us = 0;
@@ -1040,8 +1038,8 @@ static double fastest(const u32 *at_us, const u32 *bytes, int n, u32 least_us)
 static double hostile_receiver(u32 train_us)
 {
 	u32 at_us[HOSTILE_ACKS], bytes[HOSTILE_ACKS], now_us = 0;
-	struct hetcc_busy_ack a = queued;
-	struct hetcc_busy b = { 0 };
+	struct bw_busy_ack a = queued;
+	struct bw_busy b = { 0 };
 	double highest = 0;
 	int i;
 
@@ -1053,11 +1051,11 @@ static double hostile_receiver(u32 train_us)
 		bytes[i] = a.bytes = prng_log32(1, 100000);
 		a.rtt_us = HAND_RTT_US + prng_log32(1, 4 * HAND_RTT_US);
 		a.alpha_permille = prng_range(0, 999);
-		hetcc_busy_ack(&b, &a);
-		highest = fmax(highest, (double)hetcc_busy_get(&b));
+		bw_busy_add(&b, &a);
+		highest = fmax(highest, (double)bw_busy_get(&b));
 	}
 	EXPECT_IN(highest, 0, 1 + fastest(at_us, bytes, HOSTILE_ACKS,
-					  max(train_us, HETCC_BUSY_LEAST_US)),
+					  max(train_us, BW_BUSY_LEAST_US)),
 		  "trains of %u us", train_us);
 	return highest;
 }
@@ -1079,15 +1077,15 @@ static void test_hostile_receiver(void)
 static void test_hostile_burst(void)
 {
 	const u32 window = 100, train_us = HAND_RTT_US / 16;
-	struct hetcc_busy_ack a = queued;
-	struct hetcc_busy b = begun();
+	struct bw_busy_ack a = queued;
+	struct bw_busy b = begun();
 	double truth = (double)window * a.bytes / HAND_RTT_US * 1e6;
 	u32 i;
 
 	for (i = 0; i < window; i++)
 		give(&b, train_us / window + 1, a);
 	give(&b, 2 * HAND_RTT_US, a);
-	EXPECT_IN((double)hetcc_busy_get(&b) / truth, 15, 16,
+	EXPECT_IN((double)bw_busy_get(&b) / truth, 15, 16,
 		  "windows per round trip, 1 / train");
 }
 
@@ -1133,7 +1131,7 @@ static const struct tap_case cases[] = {
 	{ "a round that was sent slower than acknowledged", test_sent_slower },
 	{ "heavy loss is more than an eighth", test_heavy_edge },
 	{ "a queue that stands", test_standing },
-	{ "a path on which no packet waits", test_slack },
+	{ "a path on which no packet waits", test_no_queue },
 	{ "no trains for fifteen rounds after congestion", test_wary },
 	{ "ACKs without a round trip", test_no_round_trip },
 	{ "ACKs that were overtaken", test_reordered },
@@ -1150,7 +1148,4 @@ static const struct tap_case cases[] = {
 	  test_hostile_burst },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -3,20 +3,20 @@
  * Santa Cruz: from the queue to the window (section 3.1 and what a real network
  * needs beyond it), once per window of data. Plain integers, no socket.
  */
-#ifndef HETCC_LAW_SANTACRUZ_H
-#define HETCC_LAW_SANTACRUZ_H
+#ifndef HETCC_SANTACRUZ_LAW_H
+#define HETCC_SANTACRUZ_LAW_H
 
-#include "est_reldelay.h"
+#include "reldelay.h"
 
 /* A window grows by at most this part of it in one round */
-#define HETCC_LAW_RAISE_SHIFT	4
+#define SANTACRUZ_LAW_RAISE_SHIFT	4
 /* And by this part once the queue shows */
-#define HETCC_LAW_FINE_SHIFT	7
+#define SANTACRUZ_LAW_FINE_SHIFT	7
 /* Fewer that come at once are a burst */
-#define HETCC_LAW_JUMP_PKTS	4
+#define SANTACRUZ_LAW_JUMP_PKTS	4
 
 /**
- * hetcc_law_op() - operating point of a large window
+ * santacruz_law_op() - operating point of a large window
  * @window: packets
  * @n_op: parameter, Q8 packets
  *
@@ -27,26 +27,26 @@
  *
  * Return: Q8 packets.
  */
-static inline s32 hetcc_law_op(u32 window, s32 n_op)
+static inline s32 santacruz_law_op(u32 window, s32 n_op)
 {
 	/* sqrt(2^23 * 2^8) < 2^16, times 2^4 / 4 */
 	u32 root = int_sqrt(min_t(u32, window, (u32)1 << 23) << 8);
 
-	return max_t(s32, n_op, (s32)(root * (HETCC_RD_ONE / 16 / 4)));
+	return max_t(s32, n_op, (s32)(root * (QUEUE_PKTS_ONE / 16 / 4)));
 }
 
 /**
- * hetcc_law_shows() - is that a queue, or could it be noise?
+ * santacruz_law_shows() - is that a queue, or could it be noise?
  * @n: measured queue, Q8 packets
  * @op: operating point, Q8 packets
  */
-static inline bool hetcc_law_shows(s32 n, s32 op)
+static inline bool santacruz_law_shows(s32 n, s32 op)
 {
-	return n >= max_t(s32, HETCC_RD_ONE / 2, op / 2);
+	return n >= max_t(s32, QUEUE_PKTS_ONE / 2, op / 2);
 }
 
 /**
- * hetcc_law_raise() - how far to raise the window
+ * santacruz_law_raise() - how far to raise the window
  * @window: packets
  * @n: measured queue, Q8 packets
  * @op: operating point, Q8 packets
@@ -59,16 +59,17 @@ static inline bool hetcc_law_shows(s32 n, s32 op)
  *
  * Return: packets, at least 1.
  */
-static inline u32 hetcc_law_raise(u32 window, s32 n, s32 op, u32 run)
+static inline u32 santacruz_law_raise(u32 window, s32 n, s32 op, u32 run)
 {
-	u32 most = window >> (hetcc_law_shows(n, op) ? HETCC_LAW_FINE_SHIFT :
-						       HETCC_LAW_RAISE_SHIFT);
+	u32 shift = santacruz_law_shows(n, op) ? SANTACRUZ_LAW_FINE_SHIFT :
+						 SANTACRUZ_LAW_RAISE_SHIFT;
+	u32 most = window >> shift;
 
 	return min_t(u32, 1U << min_t(u32, run, 24), max_t(u32, most, 1));
 }
 
 /**
- * hetcc_law_lower() - how far to lower the window
+ * santacruz_law_lower() - how far to lower the window
  * @window: packets
  * @excess: queue beyond the operating point, Q8 packets, positive
  *
@@ -77,19 +78,19 @@ static inline u32 hetcc_law_raise(u32 window, s32 n, s32 op, u32 run)
  *
  * Return: packets, at least 1, or 0 for a window of 1.
  */
-static inline u32 hetcc_law_lower(u32 window, s32 excess)
+static inline u32 santacruz_law_lower(u32 window, s32 excess)
 {
-	u32 pkts = (u32)excess >> HETCC_RD_SHIFT;
+	u32 pkts = (u32)excess >> QUEUE_PKTS_SHIFT;
 
 	return min_t(u32, max_t(u32, pkts, 1), window / 2);
 }
 
 /* What drains may lift the base by, all in all: 10 ms in 64 us */
-#define HETCC_LAW_LIFT_SHIFT	6
-#define HETCC_LAW_LIFT_MAX	156
+#define SANTACRUZ_LAW_LIFT_SHIFT	6
+#define SANTACRUZ_LAW_LIFT_MAX	156
 
 /**
- * hetcc_law_drain() - what a drain takes out of the window
+ * santacruz_law_drain() - what a drain takes out of the window
  * @window: packets
  * @n: measured queue, Q8 packets
  *
@@ -97,16 +98,16 @@ static inline u32 hetcc_law_lower(u32 window, s32 excess)
  *
  * Return: packets, less than half the window.
  */
-static inline u32 hetcc_law_drain(u32 window, s32 n)
+static inline u32 santacruz_law_drain(u32 window, s32 n)
 {
-	u32 pkts = ((u32)max_t(s32, n, 0) >> HETCC_RD_SHIFT) + 1 +
+	u32 pkts = ((u32)max_t(s32, n, 0) >> QUEUE_PKTS_SHIFT) + 1 +
 		   max_t(u32, window / 8, 1);
 
 	return min_t(u32, pkts, (window - 1) / 2);
 }
 
 /**
- * hetcc_law_lift() - the path under a drained queue
+ * santacruz_law_lift() - the path under a drained queue
  * @left_us: delay above the base that a drain has left
  * @op: operating point, Q8 packets
  * @pkts_ns: pktS
@@ -119,20 +120,22 @@ static inline u32 hetcc_law_drain(u32 window, s32 n)
  *
  * Return: how far to lift the base, 64 us.
  */
-static inline u32 hetcc_law_lift(u32 left_us, s32 op, u32 pkts_ns, u32 lifted)
+static inline u32 santacruz_law_lift(u32 left_us, s32 op, u32 pkts_ns,
+				     u32 lifted)
 {
-	u64 kept_us = div_u64((u64)op * pkts_ns, 1000 * HETCC_RD_ONE);
+	u64 kept_us = div_u64((u64)op * pkts_ns, 1000 * QUEUE_PKTS_ONE);
 
-	if (!pkts_ns || left_us <= kept_us / 2 || lifted >= HETCC_LAW_LIFT_MAX)
+	if (!pkts_ns || left_us <= kept_us / 2 ||
+	    lifted >= SANTACRUZ_LAW_LIFT_MAX)
 		return 0;
 	if (left_us < kept_us)
 		left_us = (u32)div64_u64((u64)left_us * left_us, kept_us);
-	return min_t(u32, left_us >> HETCC_LAW_LIFT_SHIFT,
-		     HETCC_LAW_LIFT_MAX - lifted);
+	return min_t(u32, left_us >> SANTACRUZ_LAW_LIFT_SHIFT,
+		     SANTACRUZ_LAW_LIFT_MAX - lifted);
 }
 
 /**
- * struct hetcc_law_deaf - a delay that the window was lowered for
+ * struct santacruz_law_lowering - a delay that the window was lowered for
  * @before: window before the first step, packets
  * @sent: window under which the packets just measured were sent
  * @first_us: delay that the first step answered
@@ -141,7 +144,7 @@ static inline u32 hetcc_law_lift(u32 left_us, s32 op, u32 pkts_ns, u32 lifted)
  * @pkts_ns: pktS
  * @tick_us: resolution of the delays
  */
-struct hetcc_law_deaf {
+struct santacruz_law_lowering {
 	u32 before;
 	u32 sent;
 	u32 first_us;
@@ -152,16 +155,17 @@ struct hetcc_law_deaf {
 };
 
 /**
- * hetcc_law_delay_grows() - by more than an eighth and a tick since the first step
+ * santacruz_law_delay_grows() - by more than an eighth and a tick since the first step
  * @d: what the last rounds have shown; the run of lowering is to begin anew
  */
-static inline bool hetcc_law_delay_grows(const struct hetcc_law_deaf *d)
+static inline bool
+santacruz_law_delay_grows(const struct santacruz_law_lowering *d)
 {
 	return d->now_us > d->first_us + d->first_us / 8 + d->tick_us;
 }
 
 /**
- * hetcc_law_path_changed() - is the delay a longer path instead of a queue?
+ * santacruz_law_path_changed() - is the delay a longer path instead of a queue?
  * @d: what the last rounds have shown
  *
  * Packets taken out of a queue shorten it by pktS each, until none is left. A
@@ -172,7 +176,8 @@ static inline bool hetcc_law_delay_grows(const struct hetcc_law_deaf *d)
  *
  * Return: true if so.
  */
-static inline bool hetcc_law_path_changed(const struct hetcc_law_deaf *d)
+static inline bool
+santacruz_law_path_changed(const struct santacruz_law_lowering *d)
 {
 	u32 taken = d->before > d->sent ? d->before - d->sent : 0;
 	/* 2^32 * 2^32 / 1000 < 2^55 */
@@ -181,12 +186,12 @@ static inline bool hetcc_law_path_changed(const struct hetcc_law_deaf *d)
 	if (d->first_us < 4 * d->tick_us || due_us < d->first_us / 2)
 		return false;
 	if (d->jump_us < d->first_us / 8 * 3 ||
-	    d->jump_us / HETCC_LAW_JUMP_PKTS < d->pkts_ns / 1000 ||
-	    hetcc_law_delay_grows(d))
+	    d->jump_us / SANTACRUZ_LAW_JUMP_PKTS < d->pkts_ns / 1000 ||
+	    santacruz_law_delay_grows(d))
 		return false;
 	/* A window below the pipe takes out more than was queued */
 	due_us = min_t(u64, due_us, d->first_us);
 	return d->now_us + due_us / 4 > d->first_us;
 }
 
-#endif /* HETCC_LAW_SANTACRUZ_H */
+#endif /* HETCC_SANTACRUZ_LAW_H */

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * law_share.h: growth and cuts to the last fraction, loss events as far apart
+ * hybla_share.h: growth and cuts to the last fraction, loss events as far apart
  * as the reference connection's, light and heavy loss, products at their edges,
  * and the equilibrium.
  */
 #include <float.h>
 
-#include "hetcc/law_share.h"
+#include "hetcc/hybla_share.h"
 #include "tap.h"
 
 /* The references take products of 62 bits for exact, quotients too */
 _Static_assert(LDBL_MANT_DIG >= 64, "long double is too short");
 
 #define ROUNDS		200000
-#define ONE		HETCC_RHO_ONE
+#define ONE		HYBLA_LAW_RHO_ONE
 #define CUT_MILLI	700
 /* Reno's window is this by the root of the losses */
 #define RENO		1.31
@@ -25,7 +25,7 @@ static const u32 windows[] = {
 
 static const u32 rhos[] = {
 	ONE, ONE + 1, 3 * ONE / 2, 2 * ONE, 24 * ONE, 4095 * ONE,
-	HETCC_RHO_MAX - 1, HETCC_RHO_MAX,
+	HYBLA_LAW_RHO_MAX - 1, HYBLA_LAW_RHO_MAX,
 };
 
 static const u32 counts[] = {
@@ -42,16 +42,16 @@ static u32 random_window(void)
 
 static u32 random_rho(void)
 {
-	return prng_log32(ONE, HETCC_RHO_MAX);
+	return prng_log32(ONE, HYBLA_LAW_RHO_MAX);
 }
 
 /* Nothing waited in the round before nor, so far, in the open one */
-static struct hetcc_share slack_state(u32 full)
+static struct hybla_share no_queue_state(u32 full)
 {
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 
-	hetcc_share_ack(&s, 0, 1000, 0, 0);
-	hetcc_share_full(&s, full);
+	hybla_share_ack(&s, 0, 1000, 0, 0);
+	hybla_share_full(&s, full);
 	return s;
 }
 
@@ -71,24 +71,24 @@ static double real_gain(u32 w, u32 rho, u32 fill)
 }
 
 /* The same in Q12, as it is rounded */
-static long double ref_gain(const struct hetcc_share *s, u32 w, u32 rho)
+static long double ref_gain(const struct hybla_share *s, u32 w, u32 rho)
 {
 	bool below = w < s->full - floorl(s->full / 8.0L);
 	long double part = ceill(ONE - (long double)ONE * ONE / rho);
 
-	if (!hetcc_share_has_slack(s) || s->lost > s->size / 32 + 1)
+	if (!hybla_share_no_queue(s) || s->lost > s->size / 32 + 1)
 		return rho;
 	return fmaxl(rho, floorl(part * w / (below ? 2 : 8)));
 }
 
-static void expect_grow(struct hetcc_share *s, u32 wnd, u32 acked, u32 rho)
+static void expect_grow(struct hybla_share *s, u32 wnd, u32 acked, u32 rho)
 {
 	u32 w = (u32)fminl(fmaxl(wnd, 1), 1 << 24);
 	long double unit = (long double)w * ONE;
 	long double total = ref_gain(s, w, rho) * fminl(acked, 1 << 20) +
 			    fminl(s->rem, unit - 1);
 	long double inc = floorl(total / unit);
-	u32 got = hetcc_share_grow(s, wnd, acked, rho);
+	u32 got = hybla_share_grow(s, wnd, acked, rho);
 
 	EXPECT_EQ(got, fminl(inc, U32_MAX), "window %u, %u acked, rho %u", wnd,
 		  acked, rho);
@@ -98,10 +98,10 @@ static void expect_grow(struct hetcc_share *s, u32 wnd, u32 acked, u32 rho)
 
 static void expect_grow_anyhow(u32 wnd, u32 acked, u32 rho)
 {
-	struct hetcc_share states[] = {
-		{ 0 }, { .rem = (1ULL << 36) - 1 }, slack_state(0),
-		slack_state(1 << 24), slack_state(U32_MAX), slack_state(0),
-		slack_state(0),
+	struct hybla_share states[] = {
+		{ 0 }, { .rem = (1ULL << 36) - 1 }, no_queue_state(0),
+		no_queue_state(1 << 24), no_queue_state(U32_MAX), no_queue_state(0),
+		no_queue_state(0),
 	};
 	unsigned int i;
 
@@ -132,7 +132,7 @@ static void test_rho_per_round(void)
 	int i, k;
 
 	for (i = 0; i < ROUNDS / 100; i++) {
-		struct hetcc_share s = { 0 };
+		struct hybla_share s = { 0 };
 		u32 w = random_window(), rho = random_rho();
 		u64 grown = 0, acked = 0;
 
@@ -140,7 +140,7 @@ static void test_rho_per_round(void)
 			u32 pkts = prng_log32(1, min(w, 1U << 20));
 
 			acked += pkts;
-			grown += hetcc_share_grow(&s, w, pkts, rho);
+			grown += hybla_share_grow(&s, w, pkts, rho);
 			EXPECT_EQ(grown, floorl((long double)acked * rho /
 						((long double)w * ONE)),
 				  "window %u, rho %u, %llu acked", w, rho,
@@ -152,26 +152,26 @@ static void test_rho_per_round(void)
 /* 100 round trips of 10 segments, rho 1.5: 1 of 10 segments per 6.67 ACKs */
 static void test_rho_by_hand(void)
 {
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 	u32 i, grown = 0;
 
 	for (i = 1; i <= 1000; i++) {
-		grown += hetcc_share_grow(&s, 10, 1, 3 * ONE / 2);
+		grown += hybla_share_grow(&s, 10, 1, 3 * ONE / 2);
 		EXPECT_EQ(grown, i * 3 / 20, "ACK %u", i);
 	}
-	EXPECT_EQ(hetcc_share_grow(&s, 10, 10, 7 * ONE), 7, "a round trip");
-	EXPECT_EQ(hetcc_share_grow(&s, 1, 1, HETCC_RHO_MAX), 4096, "the most");
+	EXPECT_EQ(hybla_share_grow(&s, 10, 10, 7 * ONE), 7, "a round trip");
+	EXPECT_EQ(hybla_share_grow(&s, 1, 1, HYBLA_LAW_RHO_MAX), 4096, "the most");
 }
 
 static void grow_window(u32 from, u32 rho, u32 acks)
 {
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 	u32 w = from, i, inc;
 	double want;
 	u64 spent = 0;
 
 	for (i = 1; i <= acks; i++) {
-		inc = hetcc_share_grow(&s, w, 1, rho);
+		inc = hybla_share_grow(&s, w, 1, rho);
 		spent += (u64)inc * w;
 		w += inc;
 		EXPECT_EQ(spent * ONE + s.rem, (u64)i * rho,
@@ -200,74 +200,74 @@ static void test_shrinking_window(void)
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		struct hetcc_share s = { 0 };
+		struct hybla_share s = { 0 };
 		u32 large = prng_log32(2, 1 << 24);
 		u32 small = prng_range(1, large - 1);
 		u64 left;
 
-		hetcc_share_grow(&s, large, prng_log32(1, large), ONE);
+		hybla_share_grow(&s, large, prng_log32(1, large), ONE);
 		left = s.rem;
-		EXPECT_EQ(hetcc_share_grow(&s, small, 0, ONE), 0, "%u to %u",
+		EXPECT_EQ(hybla_share_grow(&s, small, 0, ONE), 0, "%u to %u",
 			  large, small);
 		EXPECT_EQ(s.rem, min(left, (u64)small * ONE - 1), "%u to %u",
 			  large, small);
-		EXPECT_EQ(hetcc_share_grow(&s, large, 0, ONE), 0, "back");
+		EXPECT_EQ(hybla_share_grow(&s, large, 0, ONE), 0, "back");
 	}
 }
 
-static void expect_slack(u32 w, u32 rho, u32 full, u32 fill)
+static void expect_no_queue(u32 w, u32 rho, u32 full, u32 fill)
 {
 	const u32 rounds = 20;
-	struct hetcc_share s = slack_state(full);
+	struct hybla_share s = no_queue_state(full);
 	double want = rounds * real_gain(w, rho, fill);
 	u64 grown = 0;
 	u32 i;
 
 	for (i = 0; i < rounds; i++)
-		grown += hetcc_share_grow(&s, w, w, rho);
+		grown += hybla_share_grow(&s, w, w, rho);
 	EXPECT_IN(grown, want - 1 - (double)rounds / ONE,
 		  want + (double)rounds * w / fill / ONE,
 		  "window %u, rho %u, full %u", w, rho, full);
 }
 
-static void test_slack(void)
+static void test_no_queue(void)
 {
 	int i;
 
 	for (i = 0; i < ROUNDS / 10; i++) {
 		u32 w = prng_log32(1, 1 << 20), rho = random_rho();
 
-		expect_slack(w, rho, 0, 8);
-		expect_slack(w, rho, w, 8);
-		expect_slack(w, rho, w + w / 8, 8);
-		expect_slack(w, rho, w + w / 7 + 2, 2);
-		expect_slack(w, rho, U32_MAX, 2);
+		expect_no_queue(w, rho, 0, 8);
+		expect_no_queue(w, rho, w, 8);
+		expect_no_queue(w, rho, w + w / 8, 8);
+		expect_no_queue(w, rho, w + w / 7 + 2, 2);
+		expect_no_queue(w, rho, U32_MAX, 2);
 	}
 }
 
 /* 800 filled the path: 700 are an eighth below it, 699 are more */
-static void test_slack_by_hand(void)
+static void test_no_queue_by_hand(void)
 {
-	struct hetcc_share s = slack_state(800);
+	struct hybla_share s = no_queue_state(800);
 
-	EXPECT_EQ(hetcc_share_grow(&s, 700, 700, 4 * ONE), 65, "65.6");
-	s = slack_state(800);
-	EXPECT_EQ(hetcc_share_grow(&s, 699, 699, 4 * ONE), 262, "262.1");
-	s = slack_state(800);
-	EXPECT_EQ(hetcc_share_grow(&s, 16, 16, 24 * ONE), 24, "rho is more");
+	EXPECT_EQ(hybla_share_grow(&s, 700, 700, 4 * ONE), 65, "65.6");
+	s = no_queue_state(800);
+	EXPECT_EQ(hybla_share_grow(&s, 699, 699, 4 * ONE), 262, "262.1");
+	s = no_queue_state(800);
+	EXPECT_EQ(hybla_share_grow(&s, 16, 16, 24 * ONE), 24, "rho is more");
 	s.calm = false;
-	EXPECT_EQ(hetcc_share_grow(&s, 699, 699, 4 * ONE), 4, "no slack");
+	EXPECT_EQ(hybla_share_grow(&s, 699, 699, 4 * ONE), 4, "a queue");
 }
 
 /* Of 1600 segments up to 51 lost are light, from 102 on heavy */
-static void expect_light(u32 size, u32 lost, bool slack, bool fast)
+static void expect_light(u32 size, u32 lost, bool no_queue, bool fast)
 {
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 
-	hetcc_share_ack(&s, 0, size, 0, 0);
-	hetcc_share_ack(&s, 0, size, lost, 0);
-	EXPECT_EQ(hetcc_share_has_slack(&s), slack, "%u lost of %u", lost, size);
-	EXPECT_EQ(hetcc_share_grow(&s, 700, 700, 4 * ONE), fast ? 65 : 4,
+	hybla_share_ack(&s, 0, size, 0, 0);
+	hybla_share_ack(&s, 0, size, lost, 0);
+	EXPECT_EQ(hybla_share_no_queue(&s), no_queue, "%u lost of %u", lost, size);
+	EXPECT_EQ(hybla_share_grow(&s, 700, 700, 4 * ONE), fast ? 65 : 4,
 		  "%u lost of %u", lost, size);
 }
 
@@ -291,33 +291,33 @@ static void test_light(void)
 /* Fast growth comes back with the next round */
 static void test_light_again(void)
 {
-	struct hetcc_share s = slack_state(0);
+	struct hybla_share s = no_queue_state(0);
 
-	hetcc_share_lost(&s, 33);
-	EXPECT_EQ(hetcc_share_grow(&s, 700, 700, 4 * ONE), 4, "33 of 1000");
-	hetcc_share_ack(&s, 1000, 1000, 0, 0);
+	hybla_share_lost(&s, 33);
+	EXPECT_EQ(hybla_share_grow(&s, 700, 700, 4 * ONE), 4, "33 of 1000");
+	hybla_share_ack(&s, 1000, 1000, 0, 0);
 	s.rem = 0;
-	EXPECT_EQ(hetcc_share_grow(&s, 700, 700, 4 * ONE), 65, "over");
+	EXPECT_EQ(hybla_share_grow(&s, 700, 700, 4 * ONE), 65, "over");
 }
 
-/* With rho = 1 slack changes nothing */
-static void test_slack_rho_one(void)
+/* With rho = 1 that changes nothing */
+static void test_no_queue_rho_one(void)
 {
-	struct hetcc_share with, without = { 0 };
+	struct hybla_share with, without = { 0 };
 	int i;
 
-	with = slack_state(U32_MAX);
+	with = no_queue_state(U32_MAX);
 	for (i = 0; i < ROUNDS; i++) {
 		u32 w = random_window(), pkts = prng_log32(1, w);
 
-		EXPECT_EQ(hetcc_share_grow(&with, w, pkts, ONE),
-			  hetcc_share_grow(&without, w, pkts, ONE),
+		EXPECT_EQ(hybla_share_grow(&with, w, pkts, ONE),
+			  hybla_share_grow(&without, w, pkts, ONE),
 			  "window %u, %u acked", w, pkts);
 		EXPECT_EQ(with.rem, without.rem, "left");
 	}
 }
 
-static long double ref_cut(const struct hetcc_share *s, u32 wnd, u32 lost,
+static long double ref_cut(const struct hybla_share *s, u32 wnd, u32 lost,
 			   u32 rho, u32 cut_milli)
 {
 	long double w = fminl(wnd, 1 << 24), events, cut;
@@ -328,7 +328,7 @@ static long double ref_cut(const struct hetcc_share *s, u32 wnd, u32 lost,
 	return fminl(cut + s->frac, w * 128);
 }
 
-static void expect_cut(struct hetcc_share s, u32 wnd, u32 acked, u32 lost,
+static void expect_cut(struct hybla_share s, u32 wnd, u32 acked, u32 lost,
 		       u32 rho, u32 cut_milli)
 {
 	long double since = fminl((long double)s.since + acked + lost, U32_MAX);
@@ -336,7 +336,7 @@ static void expect_cut(struct hetcc_share s, u32 wnd, u32 acked, u32 lost,
 	bool event = lost && since >= round_pkts(wnd, rho);
 	u32 frac = s.frac, got;
 
-	got = hetcc_share_cut(&s, wnd, acked, lost, rho, cut_milli);
+	got = hybla_share_cut(&s, wnd, acked, lost, rho, cut_milli);
 	EXPECT_EQ(got, event ? floorl(want / 256) : 0,
 		  "window %u, %u acked, %u lost, rho %u, cut %u", wnd, acked,
 		  lost, rho, cut_milli);
@@ -349,7 +349,7 @@ static void expect_cut(struct hetcc_share s, u32 wnd, u32 acked, u32 lost,
 
 static void expect_cut_anyhow(u32 wnd, u32 acked, u32 lost, u32 rho)
 {
-	static const struct hetcc_share states[] = {
+	static const struct hybla_share states[] = {
 		{ 0 }, { .frac = 255 }, { .since = U32_MAX, .frac = 128 },
 	};
 	unsigned int i, k;
@@ -376,7 +376,7 @@ static void test_cut_any(void)
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		struct hetcc_share s = {
+		struct hybla_share s = {
 			.since = prng_log32(1, U32_MAX),
 			.frac = prng_range(0, 255),
 		};
@@ -396,13 +396,13 @@ static void test_cut_any(void)
  */
 static void cut_window(u32 from, u32 rho, u32 cut_milli)
 {
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 	double want = 0, part = cut_milli / 1000.0 * ONE / rho;
 	u32 w = from, event;
 
 	for (event = 1; event <= 200 && w >= 4; event++) {
 		want += w * part;
-		w -= hetcc_share_cut(&s, w, w, 1, rho, cut_milli);
+		w -= hybla_share_cut(&s, w, w, 1, rho, cut_milli);
 		EXPECT_IN(from - w, want - 1 - event / 256.0, want + 1e-6,
 			  "from %u, rho %u, cut %u, event %u", from, rho,
 			  cut_milli, event);
@@ -415,7 +415,7 @@ static void test_cut_sum(void)
 
 	for (i = 0; i < 2000; i++) {
 		u32 from = prng_log32(4, 1 << 24);
-		u32 rho = prng_log32(4 * ONE, HETCC_RHO_MAX);
+		u32 rho = prng_log32(4 * ONE, HYBLA_LAW_RHO_MAX);
 
 		cut_window(from, rho, prng_range(1, 1000));
 	}
@@ -426,24 +426,24 @@ static void test_cut_sum(void)
 /* 600 segments, rho 24, 0.7: 17.5 per event; rho 2: 210; rho 1: half */
 static void test_cut_by_hand(void)
 {
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 
-	EXPECT_EQ(hetcc_share_cut(&s, 600, 24, 0, 24 * ONE, 700), 0, "no loss");
-	EXPECT_EQ(hetcc_share_cut(&s, 600, 0, 1, 24 * ONE, 700), 17, "a loss");
-	EXPECT_EQ(hetcc_share_cut(&s, 600, 24, 1, 24 * ONE, 700), 18, "next");
-	EXPECT_EQ(hetcc_share_cut(&s, 600, 24, 1, 24 * ONE, 700), 17, "third");
-	EXPECT_EQ(hetcc_share_cut(&s, 600, 300, 1, 2 * ONE, 700), 210, "rho 2");
-	EXPECT_EQ(hetcc_share_cut(&s, 600, 600, 1, ONE, 700), 300, "rho 1");
+	EXPECT_EQ(hybla_share_cut(&s, 600, 24, 0, 24 * ONE, 700), 0, "no loss");
+	EXPECT_EQ(hybla_share_cut(&s, 600, 0, 1, 24 * ONE, 700), 17, "a loss");
+	EXPECT_EQ(hybla_share_cut(&s, 600, 24, 1, 24 * ONE, 700), 18, "next");
+	EXPECT_EQ(hybla_share_cut(&s, 600, 24, 1, 24 * ONE, 700), 17, "third");
+	EXPECT_EQ(hybla_share_cut(&s, 600, 300, 1, 2 * ONE, 700), 210, "rho 2");
+	EXPECT_EQ(hybla_share_cut(&s, 600, 600, 1, ONE, 700), 300, "rho 1");
 }
 
 /* One event for all losses of W / rho segments, the next right after them */
 static void expect_spacing(u32 w, u32 rho)
 {
 	u32 apart = round_pkts(w, rho), i, events = 0;
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 
 	for (i = 1; i <= 3 * apart; i++) {
-		u32 got = hetcc_share_cut(&s, w, 0, 1, rho, 1000);
+		u32 got = hybla_share_cut(&s, w, 0, 1, rho, 1000);
 
 		EXPECT_EQ(s.since, i % apart, "window %u, rho %u", w, rho);
 		EXPECT_EQ(!!got, i % apart == 0, "loss %u of window %u", i, w);
@@ -467,17 +467,17 @@ static void test_spacing(void)
 /* A loss right after, then none for long, then one */
 static void test_spacing_by_hand(void)
 {
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 
-	hetcc_share_pass(&s, 99);
-	EXPECT_EQ(hetcc_share_cut(&s, 400, 0, 1, 4 * ONE, 700), 70, "100th");
-	EXPECT_EQ(hetcc_share_cut(&s, 400, 98, 1, 4 * ONE, 700), 0, "99th");
-	EXPECT_EQ(hetcc_share_cut(&s, 400, 1, 0, 4 * ONE, 700), 0, "no loss");
-	EXPECT_EQ(hetcc_share_cut(&s, 400, 0, 1, 4 * ONE, 700), 70, "101st");
-	hetcc_share_pass(&s, U32_MAX);
-	hetcc_share_pass(&s, U32_MAX);
+	hybla_share_pass(&s, 99);
+	EXPECT_EQ(hybla_share_cut(&s, 400, 0, 1, 4 * ONE, 700), 70, "100th");
+	EXPECT_EQ(hybla_share_cut(&s, 400, 98, 1, 4 * ONE, 700), 0, "99th");
+	EXPECT_EQ(hybla_share_cut(&s, 400, 1, 0, 4 * ONE, 700), 0, "no loss");
+	EXPECT_EQ(hybla_share_cut(&s, 400, 0, 1, 4 * ONE, 700), 70, "101st");
+	hybla_share_pass(&s, U32_MAX);
+	hybla_share_pass(&s, U32_MAX);
 	EXPECT_EQ(s.since, U32_MAX, "no wrap");
-	EXPECT_EQ(hetcc_share_cut(&s, 400, 9, 1, 4 * ONE, 700), 70, "one");
+	EXPECT_EQ(hybla_share_cut(&s, 400, 9, 1, 4 * ONE, 700), 70, "one");
 	EXPECT_EQ(s.since, 0, "which it counts from");
 }
 
@@ -487,11 +487,11 @@ static void test_events_at_once(void)
 
 	for (rho = 24; rho <= 1200; rho *= 2)
 		for (n = 1; n < 600; n++) {
-			struct hetcc_share s = { 0 };
+			struct hybla_share s = { 0 };
 			u32 lost = n * 10 + prng_range(0, 9);
 			double want = floor(10 * 0.7 * min(n, 255U));
 
-			EXPECT_EQ(hetcc_share_cut(&s, 10 * rho, 0, lost,
+			EXPECT_EQ(hybla_share_cut(&s, 10 * rho, 0, lost,
 						  rho * ONE, 700),
 				  fmin(want, 5 * rho), "%u lost, rho %u", lost,
 				  rho);
@@ -501,20 +501,20 @@ static void test_events_at_once(void)
 /* Nothing but half is left of any cut; a window of one segment stays */
 static void test_half(void)
 {
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 	u32 w, i;
 
 	for (w = 0; w < 1000; w++) {
 		s.frac = 255;
-		EXPECT_EQ(hetcc_share_cut(&s, w, w, 1000 * (w + 1), ONE, 1000),
+		EXPECT_EQ(hybla_share_cut(&s, w, w, 1000 * (w + 1), ONE, 1000),
 			  w / 2, "window %u", w);
 		EXPECT_EQ(s.frac, w % 2 * 128, "left of window %u", w);
 	}
 	for (i = 0; i < 10; i++)
-		EXPECT_EQ(hetcc_share_cut(&s, 1, 1, 1, ONE, 1000), 0, "one");
+		EXPECT_EQ(hybla_share_cut(&s, 1, 1, 1, ONE, 1000), 0, "one");
 }
 
-/* What hetcc_share counts, without an end to the numbers */
+/* What hybla_share counts, without an end to the numbers */
 struct rounds {
 	u64 delivered;
 	u64 end;
@@ -548,17 +548,17 @@ static bool ref_ack(struct rounds *r, u32 flight, u32 lost, u32 waited)
 	return true;
 }
 
-static void expect_ack(struct hetcc_share *s, struct rounds *r, u32 flight,
+static void expect_ack(struct hybla_share *s, struct rounds *r, u32 flight,
 		       u32 lost, u32 waited)
 {
-	bool got = hetcc_share_ack(s, (u32)r->delivered, flight, lost, waited);
+	bool got = hybla_share_ack(s, (u32)r->delivered, flight, lost, waited);
 
 	EXPECT_EQ(got, ref_ack(r, flight, lost, waited),
 		  "round over, %llu delivered", r->delivered);
-	EXPECT_EQ(hetcc_share_is_heavy(s), ref_heavy(r),
+	EXPECT_EQ(hybla_share_is_heavy(s), ref_heavy(r),
 		  "heavy loss, %g of %g", r->lost, r->size);
-	EXPECT_EQ(hetcc_share_has_slack(s), r->calm && ref_calm(r),
-		  "slack, %g of %g waited", r->waited, r->size);
+	EXPECT_EQ(hybla_share_no_queue(s), r->calm && ref_calm(r),
+		  "no queue, %g of %g waited", r->waited, r->size);
 }
 
 /* A window's worth of ACKs, again and again, over the wrap of the count */
@@ -568,7 +568,7 @@ static void test_rounds(void)
 
 	for (i = 0; i < 100; i++) {
 		struct rounds r = { .delivered = U32_MAX - 1000 };
-		struct hetcc_share s = { 0 };
+		struct hybla_share s = { 0 };
 		u32 flight = prng_log32(1, 1000), part = prng_range(1, 20);
 
 		for (k = 0; k < 2000; k++) {
@@ -586,7 +586,7 @@ static void test_rounds(void)
 static void test_rounds_any(void)
 {
 	struct rounds r = { 0 };
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
@@ -602,15 +602,15 @@ static void test_rounds_any(void)
 /* A count that wraps while a round is open */
 static void test_round_wraps(void)
 {
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 	u32 from = U32_MAX - 49, i;
 
 	s.end = from;
-	EXPECT_EQ(hetcc_share_ack(&s, from, 100, 0, 0), true, "begins");
+	EXPECT_EQ(hybla_share_ack(&s, from, 100, 0, 0), true, "begins");
 	for (i = 1; i < 100; i++)
-		EXPECT_EQ(hetcc_share_ack(&s, from + i, 100, 0, 0), false,
+		EXPECT_EQ(hybla_share_ack(&s, from + i, 100, 0, 0), false,
 			  "segment %u", i);
-	EXPECT_EQ(hetcc_share_ack(&s, from + 100, 100, 0, 0), true, "over");
+	EXPECT_EQ(hybla_share_ack(&s, from + 100, 100, 0, 0), true, "over");
 }
 
 /* A state that begins late in a connection's life */
@@ -622,30 +622,30 @@ static void test_first_round(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(delivered); i++) {
-		struct hetcc_share s = { 0 };
+		struct hybla_share s = { 0 };
 		u32 now = delivered[i];
 
-		EXPECT_EQ(hetcc_share_has_slack(&s), false, "not known");
-		EXPECT_EQ(hetcc_share_ack(&s, now, 10, 0, 0), true,
+		EXPECT_EQ(hybla_share_no_queue(&s), false, "not known");
+		EXPECT_EQ(hybla_share_ack(&s, now, 10, 0, 0), true,
 			  "first ACK, %u delivered", now);
-		EXPECT_EQ(hetcc_share_ack(&s, now + 9, 10, 0, 0), false,
+		EXPECT_EQ(hybla_share_ack(&s, now + 9, 10, 0, 0), false,
 			  "open, %u delivered", now);
-		EXPECT_EQ(hetcc_share_ack(&s, now + 10, 10, 0, 0), true,
+		EXPECT_EQ(hybla_share_ack(&s, now + 10, 10, 0, 0), true,
 			  "over, %u delivered", now);
 	}
 }
 
 static void expect_calm(u32 flight, u32 waited, u32 lost, bool calm)
 {
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 
-	hetcc_share_ack(&s, 0, flight, 0, 0);
-	hetcc_share_ack(&s, 0, flight, lost, waited);
-	EXPECT_EQ(hetcc_share_has_slack(&s), calm,
+	hybla_share_ack(&s, 0, flight, 0, 0);
+	hybla_share_ack(&s, 0, flight, lost, waited);
+	EXPECT_EQ(hybla_share_no_queue(&s), calm,
 		  "%u waited, %u lost of %u, open", waited, lost, flight);
-	EXPECT_EQ(hetcc_share_ack(&s, min(flight, 1U << 30), flight, 0, 0),
+	EXPECT_EQ(hybla_share_ack(&s, min(flight, 1U << 30), flight, 0, 0),
 		  true, "%u delivered", flight);
-	EXPECT_EQ(hetcc_share_has_slack(&s), calm,
+	EXPECT_EQ(hybla_share_no_queue(&s), calm,
 		  "%u waited, %u lost of %u, over", waited, lost, flight);
 }
 
@@ -674,68 +674,68 @@ static void test_few(void)
 	expect_calm(U32_MAX, U32_MAX / 4 + 1, 0, false);
 }
 
-/* Slack is the word of two rounds, and the open one may withdraw it at once */
-static void test_slack_rounds(void)
+/* No queue: of two rounds, and the open one may withdraw it at once */
+static void test_no_queue_rounds(void)
 {
-	struct hetcc_share s = slack_state(0);
+	struct hybla_share s = no_queue_state(0);
 
-	EXPECT_EQ(hetcc_share_has_slack(&s), true, "calm");
-	hetcc_share_ack(&s, 500, 1000, 0, 251);
-	EXPECT_EQ(hetcc_share_has_slack(&s), false, "the open round");
-	hetcc_share_ack(&s, 1000, 1000, 0, 0);
-	EXPECT_EQ(hetcc_share_has_slack(&s), false, "the round before");
-	hetcc_share_ack(&s, 1999, 1000, 0, 0);
-	EXPECT_EQ(hetcc_share_has_slack(&s), false, "until its end");
-	hetcc_share_ack(&s, 2000, 1000, 0, 0);
-	EXPECT_EQ(hetcc_share_has_slack(&s), true, "calm again");
-	hetcc_share_ack(&s, 2100, 1000, 63, 0);
-	EXPECT_EQ(hetcc_share_is_heavy(&s), false, "not heavy");
-	EXPECT_EQ(hetcc_share_has_slack(&s), true, "as before");
-	hetcc_share_ack(&s, 2101, 1000, 1, 0);
-	EXPECT_EQ(hetcc_share_is_heavy(&s), true, "heavy");
-	EXPECT_EQ(hetcc_share_has_slack(&s), false, "which is no slack");
-	hetcc_share_ack(&s, 3000, 1000, 0, 0);
-	EXPECT_EQ(hetcc_share_is_heavy(&s), false, "of the open round alone");
+	EXPECT_EQ(hybla_share_no_queue(&s), true, "calm");
+	hybla_share_ack(&s, 500, 1000, 0, 251);
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "the open round");
+	hybla_share_ack(&s, 1000, 1000, 0, 0);
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "the round before");
+	hybla_share_ack(&s, 1999, 1000, 0, 0);
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "until its end");
+	hybla_share_ack(&s, 2000, 1000, 0, 0);
+	EXPECT_EQ(hybla_share_no_queue(&s), true, "calm again");
+	hybla_share_ack(&s, 2100, 1000, 63, 0);
+	EXPECT_EQ(hybla_share_is_heavy(&s), false, "not heavy");
+	EXPECT_EQ(hybla_share_no_queue(&s), true, "as before");
+	hybla_share_ack(&s, 2101, 1000, 1, 0);
+	EXPECT_EQ(hybla_share_is_heavy(&s), true, "heavy");
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "which is a queue");
+	hybla_share_ack(&s, 3000, 1000, 0, 0);
+	EXPECT_EQ(hybla_share_is_heavy(&s), false, "of the open round alone");
 }
 
 /* Nothing in flight: every ACK is a round, and two losses are heavy */
 static void test_flight_zero(void)
 {
-	struct hetcc_share s = { 0 };
+	struct hybla_share s = { 0 };
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		EXPECT_EQ(hetcc_share_ack(&s, 5, 0, 0, 0), true, "round");
-		EXPECT_EQ(hetcc_share_has_slack(&s), true, "nothing waited");
+		EXPECT_EQ(hybla_share_ack(&s, 5, 0, 0, 0), true, "round");
+		EXPECT_EQ(hybla_share_no_queue(&s), true, "nothing waited");
 	}
-	EXPECT_EQ(hetcc_share_ack(&s, 6, 0, 0, 1), true, "one waits");
-	EXPECT_EQ(hetcc_share_has_slack(&s), false, "all that there was");
-	hetcc_share_ack(&s, 6, 0, 1, 0);
-	EXPECT_EQ(hetcc_share_has_slack(&s), true, "a loss");
-	hetcc_share_ack(&s, 6, 0, 2, 0);
-	EXPECT_EQ(hetcc_share_has_slack(&s), false, "two");
+	EXPECT_EQ(hybla_share_ack(&s, 6, 0, 0, 1), true, "one waits");
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "all that there was");
+	hybla_share_ack(&s, 6, 0, 1, 0);
+	EXPECT_EQ(hybla_share_no_queue(&s), true, "a loss");
+	hybla_share_ack(&s, 6, 0, 2, 0);
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "two");
 }
 
 /* Whatever was there before is gone, and the first loss is an event */
 static void expect_begin(u32 now, u32 later)
 {
-	struct hetcc_share s = {
+	struct hybla_share s = {
 		.rem = U64_MAX, .frac = 255, .since = 5, .end = now + 77,
 		.size = 1000, .lost = 9, .waited = 9, .full = 900, .calm = true,
 	};
 
-	hetcc_share_begin(&s, now);
+	hybla_share_begin(&s, now);
 	EXPECT_EQ(s.end, now, "end");
 	EXPECT_EQ(s.rem || s.frac || s.size || s.lost || s.waited || s.full, 0,
 		  "nothing is left");
-	EXPECT_EQ(hetcc_share_has_slack(&s), false, "not known");
-	EXPECT_EQ(hetcc_share_cut(&s, U32_MAX, 0, 1, ONE, 1000), 1 << 23,
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "not known");
+	EXPECT_EQ(hybla_share_cut(&s, U32_MAX, 0, 1, ONE, 1000), 1 << 23,
 		  "the first loss");
-	EXPECT_EQ(hetcc_share_ack(&s, now + later, 10, 0, 0), true,
+	EXPECT_EQ(hybla_share_ack(&s, now + later, 10, 0, 0), true,
 		  "first ACK, %u and %u delivered", now, later);
-	EXPECT_EQ(hetcc_share_has_slack(&s), true, "nothing has waited");
-	EXPECT_EQ(hetcc_share_ack(&s, now + later + 9, 10, 0, 0), false, "open");
-	EXPECT_EQ(hetcc_share_ack(&s, now + later + 10, 10, 0, 0), true, "over");
+	EXPECT_EQ(hybla_share_no_queue(&s), true, "nothing has waited");
+	EXPECT_EQ(hybla_share_ack(&s, now + later + 9, 10, 0, 0), false, "open");
+	EXPECT_EQ(hybla_share_ack(&s, now + later + 10, 10, 0, 0), true, "over");
 }
 
 static void test_begin(void)
@@ -753,42 +753,42 @@ static void test_begin(void)
 /* They count as those of an ACK do, in the open round alone, and cut nothing */
 static void test_lost(void)
 {
-	struct hetcc_share s = slack_state(800), before = s;
+	struct hybla_share s = no_queue_state(800), before = s;
 
-	hetcc_share_lost(&s, 60);
-	hetcc_share_lost(&s, 0);
-	hetcc_share_lost(&s, 3);
+	hybla_share_lost(&s, 60);
+	hybla_share_lost(&s, 0);
+	hybla_share_lost(&s, 3);
 	EXPECT_EQ(s.lost, 63, "sum");
-	EXPECT_EQ(hetcc_share_is_heavy(&s), false, "63 of 1000");
-	hetcc_share_ack(&s, 1, 1000, 1, 0);
-	EXPECT_EQ(hetcc_share_is_heavy(&s), true, "with that of an ACK");
-	EXPECT_EQ(hetcc_share_has_slack(&s), false, "which is no slack");
+	EXPECT_EQ(hybla_share_is_heavy(&s), false, "63 of 1000");
+	hybla_share_ack(&s, 1, 1000, 1, 0);
+	EXPECT_EQ(hybla_share_is_heavy(&s), true, "with that of an ACK");
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "which is a queue");
 	EXPECT_EQ(s.since, before.since, "no event");
 	EXPECT_EQ(s.end, before.end, "the round stays open");
 	EXPECT_EQ(s.waited, before.waited, "none waited");
-	hetcc_share_lost(&s, U32_MAX);
+	hybla_share_lost(&s, U32_MAX);
 	EXPECT_EQ(s.lost, U32_MAX, "no wrap");
-	hetcc_share_ack(&s, 1000, 1000, 0, 0);
+	hybla_share_ack(&s, 1000, 1000, 0, 0);
 	EXPECT_EQ(s.lost, 0, "another round");
-	EXPECT_EQ(hetcc_share_has_slack(&s), false, "after one of heavy loss");
-	hetcc_share_ack(&s, 2000, 1000, 0, 0);
-	EXPECT_EQ(hetcc_share_has_slack(&s), true, "and after that");
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "after one of heavy loss");
+	hybla_share_ack(&s, 2000, 1000, 0, 0);
+	EXPECT_EQ(hybla_share_no_queue(&s), true, "and after that");
 }
 
-/* No slack in the open round and in the next, however many ACKs follow */
+/* A queue in the open round and in the next, however many ACKs follow */
 static void test_marked(void)
 {
-	struct hetcc_share s = slack_state(0);
+	struct hybla_share s = no_queue_state(0);
 
-	hetcc_share_marked(&s);
-	EXPECT_EQ(hetcc_share_has_slack(&s), false, "at once");
-	hetcc_share_ack(&s, 500, 1000, 0, 500);
+	hybla_share_marked(&s);
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "at once");
+	hybla_share_ack(&s, 500, 1000, 0, 500);
 	EXPECT_EQ(s.waited, U32_MAX, "no wrap");
-	EXPECT_EQ(hetcc_share_is_heavy(&s), false, "no loss");
-	hetcc_share_ack(&s, 1000, 1000, 0, 0);
-	EXPECT_EQ(hetcc_share_has_slack(&s), false, "the next round");
-	hetcc_share_ack(&s, 2000, 1000, 0, 0);
-	EXPECT_EQ(hetcc_share_has_slack(&s), true, "forgotten");
+	EXPECT_EQ(hybla_share_is_heavy(&s), false, "no loss");
+	hybla_share_ack(&s, 1000, 1000, 0, 0);
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "the next round");
+	hybla_share_ack(&s, 2000, 1000, 0, 0);
+	EXPECT_EQ(hybla_share_no_queue(&s), true, "forgotten");
 }
 
 /**
@@ -796,10 +796,10 @@ static void test_marked(void)
  * @s: law
  * @window: now
  * @rho: Q12
- * @cut_milli: see hetcc_share_cut(); 0: Reno, which halves
+ * @cut_milli: see hybla_share_cut(); 0: Reno, which halves
  */
 struct loop {
-	struct hetcc_share s;
+	struct hybla_share s;
 	u32 window;
 	u32 rho;
 	u32 cut_milli;
@@ -808,9 +808,9 @@ struct loop {
 static u32 loop_cut(struct loop *l, u32 lost)
 {
 	if (l->cut_milli)
-		return hetcc_share_cut(&l->s, l->window, !lost, lost, l->rho,
+		return hybla_share_cut(&l->s, l->window, !lost, lost, l->rho,
 				       l->cut_milli);
-	hetcc_share_pass(&l->s, 1);
+	hybla_share_pass(&l->s, 1);
 	if (!lost || l->s.since < l->window)
 		return 0;
 	l->s.since = 0;
@@ -823,7 +823,7 @@ static void loop_packet(struct loop *l, double loss)
 
 	l->window -= loop_cut(l, lost);
 	l->window = max(l->window, 2U);
-	l->window += hetcc_share_grow(&l->s, l->window, !lost, l->rho);
+	l->window += hybla_share_grow(&l->s, l->window, !lost, l->rho);
 }
 
 /* Return: the mean over time, each packet being one by the window of a round trip */
@@ -902,12 +902,12 @@ static const struct tap_case cases[] = {
 	{ "growth by hand", test_rho_by_hand },
 	{ "a window that grows loses nothing", test_growing_window },
 	{ "a window that shrinks gains nothing", test_shrinking_window },
-	{ "slack: an eighth per round trip, half of a window below full",
-	  test_slack },
-	{ "slack by hand", test_slack_by_hand },
+	{ "no queue: an eighth per round trip, half of a window below full",
+	  test_no_queue },
+	{ "no queue by hand", test_no_queue_by_hand },
 	{ "fast growth by light loss alone", test_light },
 	{ "and again in the next round", test_light_again },
-	{ "slack changes nothing with rho = 1", test_slack_rho_one },
+	{ "no queue changes nothing with rho = 1", test_no_queue_rho_one },
 	{ "cut of edges of everything", test_cut_edges },
 	{ "cut of any window, loss and rho", test_cut_any },
 	{ "cuts lose no fraction", test_cut_sum },
@@ -921,7 +921,7 @@ static const struct tap_case cases[] = {
 	{ "rounds over the wrap of the count", test_round_wraps },
 	{ "the first round, wherever the count is", test_first_round },
 	{ "few that wait, heavy loss", test_few },
-	{ "slack is of two rounds", test_slack_rounds },
+	{ "no queue is of two rounds", test_no_queue_rounds },
 	{ "nothing in flight", test_flight_zero },
 	{ "a state that begins anew", test_begin },
 	{ "losses that no ACK tells of", test_lost },
@@ -930,7 +930,4 @@ static const struct tap_case cases[] = {
 	{ "equilibrium of Reno: cut 0.58", test_reno },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

@@ -8,27 +8,27 @@
  *
  * Both increments carry what is left of a whole segment to the next ACK.
  */
-#ifndef HETCC_EST_RHO_H
-#define HETCC_EST_RHO_H
+#ifndef HETCC_HYBLA_LAW_H
+#define HETCC_HYBLA_LAW_H
 
 #include "fixed.h"
 
 /* rho: Q12, resolution 0.00024, 1 (the paper's floor) to 4096 */
-#define HETCC_RHO_SHIFT		HETCC_EXP_ARG_SHIFT
-#define HETCC_RHO_ONE		((u32)1 << HETCC_RHO_SHIFT)
-#define HETCC_RHO_MAX		((u32)1 << 24)
+#define HYBLA_LAW_RHO_SHIFT	FIXED_EXP_ARG_SHIFT
+#define HYBLA_LAW_RHO_ONE	((u32)1 << HYBLA_LAW_RHO_SHIFT)
+#define HYBLA_LAW_RHO_MAX	((u32)1 << 24)
 
 /* Windows above this many segments do not occur */
-#define HETCC_RHO_CWND_MAX	((u32)1 << 24)
+#define HYBLA_LAW_CWND_MAX	((u32)1 << 24)
 
 /**
- * struct hetcc_rho - Hybla state
+ * struct hybla_law - Hybla state
  * @rho: normalised round trip time, Q12, never below 1
  * @ss_inc: slow start increment 2^rho - 1 per segment, Q16, at most 2^15
  * @frac: what is left of whole segments, Q16, below one
  * @rem: congestion avoidance: what is left of the division by W, below W
  */
-struct hetcc_rho {
+struct hybla_law {
 	u32 rho;
 	u32 ss_inc;
 	u32 frac;
@@ -36,38 +36,40 @@ struct hetcc_rho {
 };
 
 /**
- * hetcc_rho_set() - equation 5
+ * hybla_law_set_rho() - equation 5
  * @h: state
  * @rtt_us: round trip time
  * @rtt0_us: round trip time of the reference connection; 0 counts as 1
  */
-static inline void hetcc_rho_set(struct hetcc_rho *h, u32 rtt_us, u32 rtt0_us)
+static inline void hybla_law_set_rho(struct hybla_law *h, u32 rtt_us,
+				     u32 rtt0_us)
 {
-	u32 rho = hetcc_mul_div(rtt_us, HETCC_RHO_ONE, max_t(u32, rtt0_us, 1));
+	u32 rho = fixed_mul_div(rtt_us, HYBLA_LAW_RHO_ONE,
+				max_t(u32, rtt0_us, 1));
 
-	rho = clamp_t(u32, rho, HETCC_RHO_ONE, HETCC_RHO_MAX);
+	rho = clamp_t(u32, rho, HYBLA_LAW_RHO_ONE, HYBLA_LAW_RHO_MAX);
 	if (rho == h->rho)
 		return;
 	h->rho = rho;
-	h->ss_inc = hetcc_exp2(rho) - HETCC_EXP_ONE;
+	h->ss_inc = fixed_exp2(rho) - FIXED_EXP_ONE;
 }
 
 /**
- * hetcc_rho_scale() - rho times a number of segments
+ * hybla_law_scale() - rho times a number of segments
  * @h: state
  * @pkts: segments of the reference connection
  *
- * Return: rho * @pkts rounded down, at most HETCC_RHO_CWND_MAX.
+ * Return: rho * @pkts rounded down, at most HYBLA_LAW_CWND_MAX.
  */
-static inline u32 hetcc_rho_scale(const struct hetcc_rho *h, u32 pkts)
+static inline u32 hybla_law_scale(const struct hybla_law *h, u32 pkts)
 {
-	u64 v = ((u64)h->rho * pkts) >> HETCC_RHO_SHIFT;
+	u64 v = ((u64)h->rho * pkts) >> HYBLA_LAW_RHO_SHIFT;
 
-	return (u32)min_t(u64, v, HETCC_RHO_CWND_MAX);
+	return (u32)min_t(u64, v, HYBLA_LAW_CWND_MAX);
 }
 
 /**
- * hetcc_rho_ss() - slow start part of equation 9
+ * hybla_law_ss() - slow start part of equation 9
  * @h: state, rho at least 1, so that the increment is at least one segment
  * @room: segments up to ssthresh
  * @acked: segments newly acknowledged; on return those left over once
@@ -77,15 +79,15 @@ static inline u32 hetcc_rho_scale(const struct hetcc_rho *h, u32 pkts)
  *
  * Return: whole segments to add to the window, at most @room.
  */
-static inline u32 hetcc_rho_ss(struct hetcc_rho *h, u32 room, u32 *acked)
+static inline u32 hybla_law_ss(struct hybla_law *h, u32 room, u32 *acked)
 {
 	u64 total = (u64)h->ss_inc * *acked + h->frac;
-	u64 need = (u64)room << HETCC_EXP_SHIFT;
+	u64 need = (u64)room << FIXED_EXP_SHIFT;
 
 	if (total < need) {
 		*acked = 0;
-		h->frac = total & (HETCC_EXP_ONE - 1);
-		return (u32)(total >> HETCC_EXP_SHIFT);
+		h->frac = total & (FIXED_EXP_ONE - 1);
+		return (u32)(total >> FIXED_EXP_SHIFT);
 	}
 	*acked = (u32)div_u64(total - need, max_t(u32, h->ss_inc, 1));
 	h->frac = 0;
@@ -93,7 +95,7 @@ static inline u32 hetcc_rho_ss(struct hetcc_rho *h, u32 room, u32 *acked)
 }
 
 /**
- * hetcc_rho_ca() - congestion avoidance part of equation 9
+ * hybla_law_ca() - congestion avoidance part of equation 9
  * @h: state
  * @cwnd: window in segments, at least 1
  * @acked: segments newly acknowledged
@@ -103,18 +105,18 @@ static inline u32 hetcc_rho_ss(struct hetcc_rho *h, u32 room, u32 *acked)
  *
  * Return: whole segments to add to the window.
  */
-static inline u32 hetcc_rho_ca(struct hetcc_rho *h, u32 cwnd, u32 acked)
+static inline u32 hybla_law_ca(struct hybla_law *h, u32 cwnd, u32 acked)
 {
-	u32 w = clamp_t(u32, cwnd, 1, HETCC_RHO_CWND_MAX);
+	u32 w = clamp_t(u32, cwnd, 1, HYBLA_LAW_CWND_MAX);
 	u64 rho2 = ((u64)h->rho * h->rho) >>
-		   (2 * HETCC_RHO_SHIFT - HETCC_EXP_SHIFT);
+		   (2 * HYBLA_LAW_RHO_SHIFT - FIXED_EXP_SHIFT);
 	u64 gain = rho2 * min_t(u32, acked, 1U << 20) + min(h->rem, w - 1);
 	u64 inc = div_u64(gain, w);
 
 	h->rem = (u32)(gain - inc * w);
 	inc += h->frac;
-	h->frac = (u32)(inc & (HETCC_EXP_ONE - 1));
-	return hetcc_sat_u32(inc >> HETCC_EXP_SHIFT);
+	h->frac = (u32)(inc & (FIXED_EXP_ONE - 1));
+	return fixed_sat_u32(inc >> FIXED_EXP_SHIFT);
 }
 
-#endif /* HETCC_EST_RHO_H */
+#endif /* HETCC_HYBLA_LAW_H */

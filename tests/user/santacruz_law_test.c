@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * law_santacruz.h: every step of the window within its bounds, products at
+ * santacruz_law.h: every step of the window within its bounds, products at
  * their edges, and longer paths told from queues of our own.
  */
-#include "hetcc/law_santacruz.h"
+#include "hetcc/santacruz_law.h"
 #include "tap.h"
 
 #define ROUNDS		200000
-#define ONE		HETCC_RD_ONE
+#define ONE		QUEUE_PKTS_ONE
 #define N_OP		(3 * ONE)
 
 static const u32 windows[] = {
@@ -35,7 +35,7 @@ static s32 random_queue(void)
 static void expect_op(u32 window, s32 n_op)
 {
 	double want = sqrt(fmin(window, 1 << 23)) / 4 * ONE;
-	s32 op = hetcc_law_op(window, n_op);
+	s32 op = santacruz_law_op(window, n_op);
 
 	if (want <= n_op)
 		EXPECT_EQ_S(op, n_op, "window %u, n_op %d", window, n_op);
@@ -60,14 +60,14 @@ static void test_op(void)
 
 static void test_op_edges(void)
 {
-	EXPECT_EQ_S(hetcc_law_op(144, N_OP), N_OP, "144 packets");
-	EXPECT_EQ_S(hetcc_law_op(146, N_OP), 193 * 4, "above");
-	EXPECT_EQ_S(hetcc_law_op(10000, N_OP), 25 * ONE, "10000 packets");
+	EXPECT_EQ_S(santacruz_law_op(144, N_OP), N_OP, "144 packets");
+	EXPECT_EQ_S(santacruz_law_op(146, N_OP), 193 * 4, "above");
+	EXPECT_EQ_S(santacruz_law_op(10000, N_OP), 25 * ONE, "10000 packets");
 	/* sqrt(2^23 * 2^8) */
-	EXPECT_EQ_S(hetcc_law_op(1 << 23, N_OP), 46340 * 4, "2^23 packets");
-	EXPECT_EQ_S(hetcc_law_op(U32_MAX, N_OP), 46340 * 4, "2^32 - 1");
-	EXPECT_EQ_S(hetcc_law_op(U32_MAX, S32_MAX), S32_MAX, "n_op is more");
-	EXPECT_EQ_S(hetcc_law_op(0, 0), 0, "nothing");
+	EXPECT_EQ_S(santacruz_law_op(1 << 23, N_OP), 46340 * 4, "2^23 packets");
+	EXPECT_EQ_S(santacruz_law_op(U32_MAX, N_OP), 46340 * 4, "2^32 - 1");
+	EXPECT_EQ_S(santacruz_law_op(U32_MAX, S32_MAX), S32_MAX, "n_op is more");
+	EXPECT_EQ_S(santacruz_law_op(0, 0), 0, "nothing");
 }
 
 static void test_op_monotone(void)
@@ -76,7 +76,7 @@ static void test_op_monotone(void)
 	u64 w;
 
 	for (w = 1; w <= U32_MAX; w += 1 + w / 5000) {
-		s32 op = hetcc_law_op((u32)w, ONE / 2);
+		s32 op = santacruz_law_op((u32)w, ONE / 2);
 
 		EXPECT_IN(op, before, S32_MAX, "window %llu", w);
 		before = op;
@@ -92,14 +92,14 @@ static void test_shows(void)
 			s32 n = queues[i], op = queues[k];
 			bool want = n >= ONE / 2 && n >= op / 2;
 
-			EXPECT_EQ(hetcc_law_shows(n, op), want, "%d of %d", n,
+			EXPECT_EQ(santacruz_law_shows(n, op), want, "%d of %d", n,
 				  op);
 		}
 }
 
 static void expect_raise(u32 window, s32 n, u32 run)
 {
-	u32 pkts = hetcc_law_raise(window, n, N_OP, run);
+	u32 pkts = santacruz_law_raise(window, n, N_OP, run);
 	u32 part = n >= N_OP / 2 ? 128 : 16;
 	double doubled = exp2(fmin(run, 24));
 
@@ -133,8 +133,8 @@ static void test_raise_rounds(void)
 		to = min(from * 10000, 500000U);
 		window = from;
 		for (run = 0; window < to && run < 1000; run++)
-			window += hetcc_law_raise(window, 0, N_OP,
-						  min(run, 15U));
+			window += santacruz_law_raise(window, 0, N_OP,
+						      min(run, 15U));
 		/* Singly up to 32, then by at least a 24th */
 		EXPECT_IN(run, 1, 32 + log(10000.0) / log(1 + 1.0 / 24) + 8,
 			  "from %u", from);
@@ -143,7 +143,7 @@ static void test_raise_rounds(void)
 
 static void expect_lower(u32 window, s32 excess)
 {
-	u32 pkts = hetcc_law_lower(window, excess);
+	u32 pkts = santacruz_law_lower(window, excess);
 	u32 part = (u32)excess / ONE;
 
 	EXPECT_EQ(pkts, min(max(part, 1U), window / 2),
@@ -173,12 +173,12 @@ static void test_lower_stops(void)
 
 	for (i = 0; i < ROUNDS / 10; i++) {
 		u32 bdp = prng_log32(2, 100000), run = 0;
-		s32 op = hetcc_law_op(bdp, N_OP), excess;
+		s32 op = santacruz_law_op(bdp, N_OP), excess;
 
 		window = bdp + (u32)(op / ONE) + prng_log32(1, 2 * bdp + 20);
 		while ((excess = (s32)(window - bdp) * ONE - op) > 0 &&
 		       run++ < 100)
-			window -= hetcc_law_lower(window, excess);
+			window -= santacruz_law_lower(window, excess);
 		EXPECT_IN(run, 0, 4, "BDP %u", bdp);
 		EXPECT_NEAR((window - bdp) * (double)ONE, op, 1.0 * ONE,
 			    "BDP %u", bdp);
@@ -187,7 +187,7 @@ static void test_lower_stops(void)
 
 static void expect_drain(u32 window, s32 n)
 {
-	u32 pkts = hetcc_law_drain(window, n);
+	u32 pkts = santacruz_law_drain(window, n);
 	double all = floor(fmax(n, 0) / ONE) + 1 + fmax(window / 8, 1);
 
 	EXPECT_EQ(pkts, (u32)fmin(all, (window - 1) / 2), "window %u, n %d",
@@ -214,7 +214,7 @@ static void test_drain_empties(void)
 	for (i = 0; i < ROUNDS; i++) {
 		u32 bdp = prng_log32(20, 1000000);
 		u32 queue = prng_range(0, bdp / 4), window = bdp + queue;
-		u32 left = window - hetcc_law_drain(window, (s32)queue * ONE);
+		u32 left = window - santacruz_law_drain(window, (s32)queue * ONE);
 
 		EXPECT_IN(left, bdp / 2.0, bdp - bdp / 8.0, "BDP %u, queue %u",
 			  bdp, queue);
@@ -223,21 +223,21 @@ static void test_drain_empties(void)
 
 static void expect_lift(u32 left_us, s32 op, u32 pkts_ns, u32 lifted)
 {
-	u32 lift = hetcc_law_lift(left_us, op, pkts_ns, lifted);
+	u32 lift = santacruz_law_lift(left_us, op, pkts_ns, lifted);
 	double kept_us = floor((double)op * pkts_ns / (1000.0 * ONE));
 
 	if (!pkts_ns || left_us <= floor(kept_us / 2))
 		EXPECT_EQ(lift, 0, "%u us left of %g us", left_us, kept_us);
-	EXPECT_IN(lift, 0, HETCC_LAW_LIFT_MAX - fmin(lifted,
-						     HETCC_LAW_LIFT_MAX),
+	EXPECT_IN(lift, 0, SANTACRUZ_LAW_LIFT_MAX - fmin(lifted,
+							 SANTACRUZ_LAW_LIFT_MAX),
 		  "%u us left, %u lifted", left_us, lifted);
 	EXPECT_IN(lift * 64.0, 0, left_us, "%u us left of %g us", left_us,
 		  kept_us);
-	if (pkts_ns && lifted < HETCC_LAW_LIFT_MAX && left_us > kept_us / 2) {
+	if (pkts_ns && lifted < SANTACRUZ_LAW_LIFT_MAX && left_us > kept_us / 2) {
 		double part = fmin(left_us / fmax(kept_us, 1), 1) * left_us;
 
 		EXPECT_NEAR(lift, fmin(floor(part / 64),
-				       HETCC_LAW_LIFT_MAX - lifted), 1,
+				       SANTACRUZ_LAW_LIFT_MAX - lifted), 1,
 			    "%u us left of %g us, %u lifted", left_us, kept_us,
 			    lifted);
 	}
@@ -268,14 +268,14 @@ static void test_lift(void)
 static void test_lift_edges(void)
 {
 	/* 3 packets of 1 ms */
-	EXPECT_EQ(hetcc_law_lift(1500, N_OP, 1000000, 0), 0, "half");
-	EXPECT_EQ(hetcc_law_lift(1501, N_OP, 1000000, 0), 751 / 64, "above");
-	EXPECT_EQ(hetcc_law_lift(3000, N_OP, 1000000, 0), 3000 / 64, "all");
-	EXPECT_EQ(hetcc_law_lift(9000, N_OP, 1000000, 0), 9000 / 64, "more");
-	EXPECT_EQ(hetcc_law_lift(20000, N_OP, 1000000, 0), 156, "at most");
-	EXPECT_EQ(hetcc_law_lift(20000, N_OP, 1000000, 100), 56, "the rest");
-	EXPECT_EQ(hetcc_law_lift(20000, N_OP, 1000000, 156), 0, "no more");
-	EXPECT_EQ(hetcc_law_lift(20000, N_OP, 0, 0), 0, "pktS unknown");
+	EXPECT_EQ(santacruz_law_lift(1500, N_OP, 1000000, 0), 0, "half");
+	EXPECT_EQ(santacruz_law_lift(1501, N_OP, 1000000, 0), 751 / 64, "above");
+	EXPECT_EQ(santacruz_law_lift(3000, N_OP, 1000000, 0), 3000 / 64, "all");
+	EXPECT_EQ(santacruz_law_lift(9000, N_OP, 1000000, 0), 9000 / 64, "more");
+	EXPECT_EQ(santacruz_law_lift(20000, N_OP, 1000000, 0), 156, "at most");
+	EXPECT_EQ(santacruz_law_lift(20000, N_OP, 1000000, 100), 56, "the rest");
+	EXPECT_EQ(santacruz_law_lift(20000, N_OP, 1000000, 156), 0, "no more");
+	EXPECT_EQ(santacruz_law_lift(20000, N_OP, 0, 0), 0, "pktS unknown");
 }
 
 /* Drain by drain, all lifts together are 10 ms */
@@ -287,9 +287,9 @@ static void test_lift_budget(void)
 		u32 lifted = 0;
 
 		for (k = 0; k < 200; k++)
-			lifted += hetcc_law_lift(prng_log32(1, 100000), N_OP,
-						 prng_log32(1000, 1000000),
-						 lifted);
+			lifted += santacruz_law_lift(prng_log32(1, 100000), N_OP,
+						     prng_log32(1000, 1000000),
+						     lifted);
 		EXPECT_IN(lifted * 64, 0, 10000, "in all");
 	}
 }
@@ -306,7 +306,7 @@ static void test_lift_budget(void)
  * @late: at the end of the last round: what the packets now measured were sent under
  */
 struct run {
-	struct hetcc_law_deaf d;
+	struct santacruz_law_lowering d;
 	double pkts_us;
 	double rtt_us;
 	double longer_us;
@@ -346,21 +346,21 @@ static void measure(struct run *r)
 
 static bool path_changed(struct run *r)
 {
-	if (!r->run || hetcc_law_delay_grows(&r->d)) {
+	if (!r->run || santacruz_law_delay_grows(&r->d)) {
 		r->d.before = r->window;
 		r->d.first_us = r->d.now_us;
 		return false;
 	}
-	return hetcc_law_path_changed(&r->d);
+	return santacruz_law_path_changed(&r->d);
 }
 
 /* Return: true once the law takes the delay for the path's */
 static bool lower_round(struct run *r)
 {
-	s32 n, predicted, op = hetcc_law_op(r->window, N_OP);
+	s32 n, predicted, op = santacruz_law_op(r->window, N_OP);
 
 	measure(r);
-	n = hetcc_rd_to_pkts((s32)r->d.now_us, r->d.pkts_ns);
+	n = queue_pkts_from_us((s32)r->d.now_us, r->d.pkts_ns);
 	predicted = n - (s32)(r->late - r->window) * ONE;
 	if (n <= op + ONE / 2 && predicted <= op + ONE) {
 		r->late = r->window;
@@ -371,7 +371,7 @@ static bool lower_round(struct run *r)
 		return true;
 	r->late = r->window;
 	if (predicted - op > ONE / 2)
-		r->window -= hetcc_law_lower(r->window, predicted - op);
+		r->window -= santacruz_law_lower(r->window, predicted - op);
 	r->window = max(r->window, 2U);
 	r->run++;
 	return false;
@@ -412,7 +412,7 @@ static void test_own_queue(void)
 static u32 longer_path(u32 bdp, u32 longer_us, u32 tick_us, bool jump)
 {
 	struct run r = start_run(bdp, prng_log32(20, 1000), tick_us);
-	u32 i, op = (u32)hetcc_law_op(bdp, N_OP) / ONE;
+	u32 i, op = (u32)santacruz_law_op(bdp, N_OP) / ONE;
 
 	/* Else it is a queue of the size that is wanted */
 	r.longer_us = fmax(longer_us, 4 * op * r.pkts_us);
@@ -468,7 +468,7 @@ static void test_longer_path_slowly(void)
 static void test_path_edges(void)
 {
 	static const struct {
-		struct hetcc_law_deaf d;
+		struct santacruz_law_lowering d;
 		bool want;
 	} rows[] = {
 		/* before, sent, first, now, jump, pktS, tick */
@@ -506,7 +506,7 @@ static void test_path_edges(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		EXPECT_EQ(hetcc_law_path_changed(&rows[i].d), rows[i].want,
+		EXPECT_EQ(santacruz_law_path_changed(&rows[i].d), rows[i].want,
 			  "row %u", i);
 }
 
@@ -534,7 +534,4 @@ static const struct tap_case cases[] = {
 	{ "path: edges, overflow", test_path_edges },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)
