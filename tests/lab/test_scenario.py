@@ -112,6 +112,13 @@ def test_set_overrides(tmp_path: Path) -> None:
     assert one.scenario.link["wire"].forward.rate_mbit == 0.5
 
 
+def test_each_end_of_a_flow_is_told_its_own_keys(tmp_path: Path) -> None:
+    more = "sndbuf = 65536\nnotsent_lowat = 4096\nrcvbuf = 131072\npace_mbit = 2.5\n"
+    (flow,) = resolve.resolve(files.load(write(tmp_path, MINIMAL + more))[0]).flows
+    sender = {"proto": "tcp", "pace_mbit": "2.5", "sndbuf": "65536", "notsent_lowat": "4096"}
+    assert (flow.given("sender"), flow.given("receiver")) == (sender, {"proto": "tcp", "rcvbuf": "131072"})
+
+
 EVENT = '[[event]]\nat_s = 1\nlink = "wire"\n'
 
 

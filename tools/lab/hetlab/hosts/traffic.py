@@ -20,6 +20,7 @@ SENDER_FIELDS = (
 )
 RECEIVER_FIELDS = "bytes_received rcv_rtt_us rcv_space rcv_ooopack"
 LEAST_INTERVAL_MS = 100
+IPERF3_KEYS = {"proto", "bytes", "pace_mbit"}
 
 
 class Flowgen:
@@ -75,8 +76,9 @@ class Iperf3:
     @staticmethod
     def refusal(flow: Flow) -> str:
         """As Flowgen.refusal."""
-        if flow.rcvlowat or flow.clamp:
-            return "rcvlowat and clamp need --traffic flowgen"
+        asked = flow.given("sender").keys() | flow.given("receiver").keys()
+        if alien := sorted(asked - IPERF3_KEYS):
+            return f"{', '.join(alien)}: --traffic flowgen knows this, iperf3 does not"
         if not flow.bytes and flow.duration_s != int(flow.duration_s):
             return f"duration_s={flow.duration_s:g}: iperf3 takes whole seconds; use --traffic flowgen"
         return ""

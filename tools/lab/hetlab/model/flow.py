@@ -25,6 +25,9 @@ class Traffic(Checked):
     rcvlowat: Annotated[int | None, Key("SO_RCVLOWAT of the receiver, in bytes", low=1, high=10_000_000)] = None
     clamp: Annotated[int | None, Key("TCP_WINDOW_CLAMP of the receiver, in bytes", low=1, high=2**30)] = None
     pace_mbit: Annotated[float | None, Key("SO_MAX_PACING_RATE of the sender", "rate_mbit")] = None
+    sndbuf: Annotated[int | None, Key("SO_SNDBUF of the sender, in bytes", low=1, high=2**30)] = None
+    rcvbuf: Annotated[int | None, Key("SO_RCVBUF of the receiver, in bytes", low=1, high=2**30)] = None
+    notsent_lowat: Annotated[int | None, Key("TCP_NOTSENT_LOWAT of the sender, in bytes", low=1, high=2**31 - 1)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +59,10 @@ class Flow(Traffic):
 
     # Keys that our traffic generator is told at each end, by protocol, under their own names
     TOLD: ClassVar[dict[tuple[str, str], tuple[str, ...]]] = {
-        ("tcp", "sender"): ("proto", "bytes", "pace_mbit"),
-        ("udp", "sender"): ("proto", "rate_mbit", "packet_bytes", "on_s", "off_s"),
-        ("tcp", "receiver"): ("proto", "rcvlowat", "clamp"),
-        ("udp", "receiver"): ("proto",),
+        ("tcp", "sender"): ("proto", "bytes", "pace_mbit", "sndbuf", "notsent_lowat"),
+        ("udp", "sender"): ("proto", "rate_mbit", "packet_bytes", "on_s", "off_s", "sndbuf"),
+        ("tcp", "receiver"): ("proto", "rcvlowat", "clamp", "rcvbuf"),
+        ("udp", "receiver"): ("proto", "rcvbuf"),
     }
 
     duration_s: Annotated[float, Key("how long it sends at most", "duration_s")]
