@@ -18,7 +18,7 @@ MAIN_FLOW = 0
 PACKET, PAYLOAD = 1500, scenario.packet_payload(1500)  # bytes: IP packet, and what is left of it beside timestamps
 Floats = npt.NDArray[np.float64]
 BY_TIMESTAMPS, BY_OPTION = "timestamps", "option"
-OURS = "santacruz"
+OPTION = "option"  # the variant of a scenario in which santacruz has the option
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Need:
 
     def with_option(self) -> "Need":
         """The same with the Santa Cruz option as the source; other congestion controls have no use for it."""
-        if jobs.parse_cc(self.cc).cc != OURS:
+        if jobs.parse_cc(self.cc).cc != jobs.TRACED:
             return self
         name, bracket, point = self.scenario.partition("[")
-        return dataclasses.replace(self, scenario=f"{name}-option{bracket}{point}")
+        return dataclasses.replace(self, scenario=f"{name}@{OPTION}{bracket}{point}")
 
 
 def point(name: str, cc: str, swept: Mapping[str, Any]) -> Need:

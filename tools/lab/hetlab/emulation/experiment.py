@@ -23,6 +23,7 @@ from hetlab.emulation.topo import HetNet, Network
 from hetlab.emulation.tracefs import Recording
 from hetlab.emulation.waiting_tc import WaitingTc
 from hetlab.errors import LabError
+from hetlab.model.congestion import module_of
 from hetlab.model.link import Loss
 
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
@@ -36,17 +37,8 @@ STAGGER_S = 20e-6
 FLOW_AFTER_S = 10e-6
 EVENT_AFTER_S = 5e-6
 PR_SET_TIMERSLACK = 29
-MODULE_OF = {
-    "westwood_fr": "tcp_westwood_fr",
-    "westwood_gfr": "tcp_westwood_fr",
-}
 SEND_KEYS = {"tcp": ("proto", "bytes", "pace_mbit"), "udp": ("proto", "rate_mbit", "packet_bytes", "on_s", "off_s")}
 RECV_KEYS = {"tcp": ("proto", "rcvlowat", "clamp"), "udp": ("proto",)}
-
-
-def module_of(cc: str) -> str:
-    """Module that holds the parameters of a congestion control."""
-    return MODULE_OF.get(cc, f"tcp_{cc}")
 
 
 class Parameters:

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hetlab.errors import LabError
+from hetlab.model import congestion
 from hetlab.results import metrics, santacruz_trace
 
 FORMAT_VERSION = 1
@@ -34,12 +35,12 @@ TRACE_FILES = ("trace.parquet", "trace-loss.parquet", "trace.png")
 def run_dir(out: Path, job: dict[str, Any]) -> Path:
     """Directory of a run; the label of the congestion control includes its parameters."""
     parts = [job["scenario"]["name"], label(job["cc"], job["cc_params"]), f"seed-{job['seed']}"]
-    return out.joinpath(*(re.sub(r"[^\w.,=+\-]", "_", p) for p in parts))
+    return out.joinpath(*(re.sub(r"[^\w.,=+@\-]", "_", p) for p in parts))
 
 
 def label(cc: str, params: dict[str, str]) -> str:
-    """``santacruz:n_op=1.5``."""
-    return cc + "".join(f"{':' if i == 0 else ','}{k}={v}" for i, (k, v) in enumerate(sorted(params.items())))
+    """``santacruz:n_op=1.5``, or with a preset ``santacruz@paper``."""
+    return congestion.label(cc, params)
 
 
 def _write_table(rows: list[dict[str, Any]], path: Path) -> None:
