@@ -35,10 +35,10 @@ def test_without_netem_links_are_left_out() -> None:
 
 
 UNFIT = [
-    (("sc-basic",), {}, "route.s"),
-    (("rn-drift",), {}, "clock."),
-    (("hyx-rtt",), {}, "flows between"),
-    (("rn-handover",), {"netem": "receiver"}, "change while it runs"),
+    (("santacruz-basic",), {}, "route.s"),
+    (("real_networks-drift",), {}, "clock."),
+    (("satellite-rtt@red",), {}, "flows between"),
+    (("real_networks-handover",), {"netem": "receiver"}, "change while it runs"),
     (("bulk", "flow.main.proto=udp", "flow.main.rate_mbit=1"), {}, "flow.main is udp"),
     (("bulk", "flow.main.count=65"), {}, "at most 64"),
     (("bulk", "duration_s=2.5"), {}, "whole seconds"),

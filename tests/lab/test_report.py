@@ -26,7 +26,7 @@ EVIL = "A <script>alert('x')</script> & \"quoted\" $\\frac{1}$ https://example.o
 HASHES = {"kernel": "00112233aabbccdd", "modules": "ddccbbaa33221100", "commit": "abcdef012345"}
 
 
-def resolved(name: str = "sc-basic", *sets: str) -> dict[str, Any]:
+def resolved(name: str = "santacruz-basic", *sets: str) -> dict[str, Any]:
     """A scenario of ours as it is in result.json."""
     found = files.load(name, list(sets))[0]
     return dict(json.loads(json.dumps(asdict(resolve.resolve(found)))))
@@ -174,7 +174,7 @@ def basic(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Page]:
 
 def test_page(basic: tuple[Path, Page]) -> None:
     p = basic[1]
-    assert p.of("h2") == [{"id": "sc-basic"}]
+    assert p.of("h2") == [{"id": "santacruz-basic"}]
     assert "Santa Cruz basic bottleneck" in p.text
     row = [text for text, _best in p.row("Santa Cruz santacruz")]
     assert row[1:5] == ["-", "2", "1.450 [1.400 … 1.500]", "96.7"]
@@ -211,7 +211,7 @@ def test_plots_are_in_the_page_and_beside_it(basic: tuple[Path, Page]) -> None:
     p = basic[1]
     files = {path.name for path in (basic[0] / "plots").iterdir()}
     kinds = ("cwnd", "delay-bars", "delay-cdf", "goodput", "goodput-bars", "queue", "retransmissions", "srtt")
-    assert files == {f"sc-basic-{kind}.png" for kind in kinds}
+    assert files == {f"santacruz-basic-{kind}.png" for kind in kinds}
     inside = [base64.b64decode((img["src"] or "").removeprefix("data:image/png;base64,")) for img in p.of("img")]
     assert sorted(inside) == sorted((basic[0] / "plots" / name).read_bytes() for name in files)
     assert all(img["alt"] for img in p.of("img"))
@@ -239,15 +239,15 @@ def test_provenance(basic: tuple[Path, Page]) -> None:
     assert "00112233aabbccdd" in text and "ddccbbaa33221100" in text and "abcdef012345" in text
     assert "6.12.0-hetlab" in text
     assert "yes, bit by bit" in text
-    command = "tools/hetlab run sc-basic --cc santacruz --cc santacruz:n_op=4 --cc reno --cc stranger --seeds 2"
+    command = "tools/hetlab run santacruz-basic --cc santacruz --cc santacruz:n_op=4 --cc reno --cc stranger --seeds 2"
     assert command in text
     assert "8, 10.0 s of real time" in text
 
 
 def test_the_command_says_what_it_leaves_out(tmp_path: Path) -> None:
-    write_run(tmp_path / "a", resolved("sc-basic", "duration_s=5"), "reno", seed=7)
+    write_run(tmp_path / "a", resolved("santacruz-basic", "duration_s=5"), "reno", seed=7)
     text = written(tmp_path / "a").text
-    assert "run sc-basic --cc reno --seed 7" in text
+    assert "run santacruz-basic --cc reno --seed 7" in text
     assert re.search(r"Not as in the scenario file .*duration_s = 5", text)
     own = resolved() | {"name": "mine", "title": "my own"}
     on_host = {"reproducible": False, "kernel_release": "6.1.0-9-amd64", "hashes": HASHES | {"kernel": "6.1.0-9-amd64"}}
@@ -255,7 +255,7 @@ def test_the_command_says_what_it_leaves_out(tmp_path: Path) -> None:
     text = written(tmp_path / "b").text
     assert "run mine.toml --cc reno --seed 1 --on host" in text
     assert "not one of this tree" in text
-    write_run(tmp_path / "c", resolved() | {"name": "sc-basic[a=1]"}, "reno")
+    write_run(tmp_path / "c", resolved() | {"name": "santacruz-basic[a=1]"}, "reno")
     assert "no such point" in written(tmp_path / "c").text
 
 
@@ -276,11 +276,11 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
 
 
 def test_several_scenarios_are_listed(tmp_path: Path) -> None:
-    write_run(tmp_path, resolved("sc-basic"), "reno")
-    write_run(tmp_path, resolved("sc-asym"), "reno")
+    write_run(tmp_path, resolved("santacruz-basic"), "reno")
+    write_run(tmp_path, resolved("santacruz-asym"), "reno")
     p = written(tmp_path)
     anchors = [h2["id"] for h2 in p.of("h2")]
-    assert anchors == ["sc-asym", "sc-basic"]
+    assert anchors == ["santacruz-asym", "santacruz-basic"]
     assert [a["href"] for a in p.of("a")] == [f"#{anchor}" for anchor in anchors]
     assert "416 kbit/s" in p.text
     assert "cwnd lock 64" in p.text
@@ -288,11 +288,11 @@ def test_several_scenarios_are_listed(tmp_path: Path) -> None:
 
 def test_runs_that_differ_are_not_mixed(tmp_path: Path) -> None:
     write_run(tmp_path / "1", resolved(), "reno", mbit=1.0)
-    write_run(tmp_path / "2", resolved("sc-basic", "duration_s=5"), "reno", mbit=1.2)
+    write_run(tmp_path / "2", resolved("santacruz-basic", "duration_s=5"), "reno", mbit=1.2)
     change(write_run(tmp_path / "3", resolved(), "reno", mbit=1.4), hashes=HASHES | {"modules": "other"})
     write_run(tmp_path / "4", resolved(), "reno", mbit=1.0)
     p = written(tmp_path)
-    assert [h2["id"] for h2 in p.of("h2")] == ["sc-basic", "sc-basic-2", "sc-basic-3"]
+    assert [h2["id"] for h2 in p.of("h2")] == ["santacruz-basic", "santacruz-basic-2", "santacruz-basic-3"]
     rows = [row for row in p.rows if row and row[0][0] == "Reno reno"]
     assert [(row[1][0], row[2][0]) for row in rows] == [("1", "1.000"), ("1", "1.200"), ("1", "1.400")]
 
@@ -332,7 +332,7 @@ def test_series_of_flows(tmp_path: Path) -> None:
 
 
 def test_long_runs_have_bins_of_a_second(tmp_path: Path) -> None:
-    directory = write_run(tmp_path, resolved("sc-basic", "duration_s=30"), "reno")
+    directory = write_run(tmp_path, resolved("santacruz-basic", "duration_s=30"), "reno")
     flows = series.read_flows(runs.Run(directory, store.read(directory / "result.json")))
     assert flows[0].goodput[0] == pytest.approx(np.arange(1, 31))
 
@@ -426,7 +426,7 @@ def test_page_elsewhere(tmp_path: Path) -> None:
 
 
 def test_thirty_runs_are_quick(tmp_path: Path) -> None:
-    for scenario_name in ("sc-basic", "sc-asym", "sc-wireless"):
+    for scenario_name in ("santacruz-basic", "santacruz-asym", "santacruz-wireless"):
         for cc in list(style.schemes())[:10]:
             write_run(tmp_path, resolved(scenario_name), cc)
     begun = time.process_time()

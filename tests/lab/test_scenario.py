@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetlab.errors import LabError
-from hetlab.model import files, resolve
+from hetlab.model import files, names, resolve
 from hetlab.model.event import Change
 from hetlab.model.limits import LIMITS
-from hetlab.paths import SCENARIOS
 
 MINIMAL = """
 title = "minimal"
@@ -32,16 +31,16 @@ def write(tmp_path: Path, text: str, name: str = "x") -> str:
     return str(path)
 
 
-OURS = [p for p in sorted(SCENARIOS.glob("*.toml")) if p.stem != "base"]
-
-
-@pytest.mark.parametrize("path", OURS, ids=lambda p: p.stem)
-def test_our_scenarios_resolve(path: Path) -> None:
-    for one in files.load(path.stem):
-        if not one.scenario.abstract:
-            resolved = resolve.resolve(one)
-            assert resolved.measure.bottleneck
-            assert resolved.flows
+@pytest.mark.parametrize("name", [name for name in names.scenarios() if name != "base"])
+def test_our_scenarios_resolve(name: str) -> None:
+    """With their variants; those of an abstract one are for its children, unless they say otherwise."""
+    for address in (name, *(f"{name}@{variant}" for variant in files.variants(name))):
+        for one in files.load(address):
+            if not one.scenario.abstract:
+                resolved = resolve.resolve(one)
+                assert resolved.measure.bottleneck
+                assert resolved.flows
+                assert "{" not in one.scenario.title + one.scenario.note
 
 
 def test_minimal(tmp_path: Path) -> None:
@@ -273,7 +272,7 @@ def test_not_toml(tmp_path: Path) -> None:
 
 
 def test_unknown_scenario_lists_the_known() -> None:
-    with pytest.raises(LabError, match="sc-basic"):
+    with pytest.raises(LabError, match="santacruz-basic"):
         files.load("no-such")
 
 
@@ -282,6 +281,70 @@ def test_circle(tmp_path: Path) -> None:
     write(tmp_path, 'base = "a"', "b")
     with pytest.raises(LabError, match="circle"):
         files.load(str(tmp_path / "a.toml"))
+
+
+VARIANTS = """
+note = "as it is"
+[sweep]
+duration_s = [5, 6]
+[variant.lossy]
+title = "{title}, lossy"
+note = "{note}, but lossy"
+link.wire.forward.loss = { model = "random", percent = 1 }
+[variant.once]
+compare = ["reno"]
+sweep = {}
+[variant.wrong]
+link.wire.speed = 3
+"""
+
+
+def with_variants(tmp_path: Path) -> str:
+    """A file with variants; its tables come after the first ones of MINIMAL."""
+    head, _, rest = MINIMAL.partition("[link.wire]")
+    first, _, tables = VARIANTS.partition("[sweep]")
+    return write(tmp_path, f"{head}{first}[link.wire]{rest}[sweep]{tables}")
+
+
+def test_a_variant_keeps_the_sweep_unless_it_has_its_own(tmp_path: Path) -> None:
+    file = with_variants(tmp_path)
+    lossy = files.load(f"{file}@lossy")
+    assert [one.name for one in lossy] == ["x@lossy[duration_s=5]", "x@lossy[duration_s=6]"]
+    assert [one.model.title for one in lossy] == ["minimal, lossy"] * 2
+    assert lossy[0].model.note == "as it is, but lossy"
+    assert lossy[0].model.link["wire"].forward.loss.percent == 1
+    assert lossy[0].model.link["wire"].forward.rate_mbit == 8, "what the variant does not name stays"
+    (once,) = files.load(f"{file}@once")
+    assert (once.name, once.model.compare, once.model.duration_s) == ("x@once", ["reno"], 5)
+    assert files.load(file)[0].model.link["wire"].forward.loss.percent == 0
+
+
+def test_a_point_of_a_sweep(tmp_path: Path) -> None:
+    file = with_variants(tmp_path)
+    (one,) = files.load(f"{file}@lossy[duration_s=6]")
+    assert (one.name, one.model.duration_s) == ("x@lossy[duration_s=6]", 6)
+    with pytest.raises(LabError, match=r"x@lossy: no point \[duration_s=7\] of its sweep over duration_s"):
+        files.load(f"{file}@lossy[duration_s=7]")
+
+
+def test_a_child_inherits_the_variants(tmp_path: Path) -> None:
+    with_variants(tmp_path)
+    child = write(tmp_path, 'base = "x"\ntitle = "child"\n[link.wire]\nforward = { rate_mbit = 2 }\n', "child")
+    (one,) = files.load(f"{child}@lossy")
+    assert (one.name, one.model.title) == ("child@lossy", "child, lossy")
+    assert one.model.link["wire"].forward.rate_mbit == 2
+
+
+def test_faults_of_variants_are_named(tmp_path: Path) -> None:
+    file = with_variants(tmp_path)
+    with pytest.raises(LabError, match=r"x\.toml@none: no variant 'none'; there are: lossy, once, wrong"):
+        files.load(f"{file}@none")
+    with pytest.raises(LabError, match=r"x\.toml@wrong: link\.wire\.speed"):
+        files.load(f"{file}@wrong")
+    with pytest.raises(LabError, match=r"variant: must be tables"):
+        files.load(write(tmp_path, MINIMAL.replace("[link.wire]", "[variant]\nx = 1\n[link.wire]"), "y"))
+    with pytest.raises(LabError, match=r"santacruz/scenarios/basic\.toml@no: no variant 'no'; there are: option"):
+        files.load("santacruz-basic@no")
 
 
 @pytest.mark.parametrize("bad", ["duration_s", "=3", "link.wire.ends.x=1"])

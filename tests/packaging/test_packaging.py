@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from hetlab.model import congestion
 from hetlab.paths import BUILD, TOP
 
 Hetlab = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -21,7 +22,7 @@ COMMAND = TOP / "tools" / "hetcc"
 GUEST = Path(__file__).with_name("hetcc_guest.py")
 CASES = re.findall(r"^def case_(\w+)\(\) ", GUEST.read_text(), re.MULTILINE)
 VERSION = re.findall(r'HETCC_VERSION\s+"(.*)"', (TOP / "include" / "hetcc" / "version.h").read_text())[0]
-NAMES = ["tcp_hybla_ext", "tcp_santacruz", "tcp_westwood_fr"]
+NAMES = sorted(set(congestion.ours().values()))
 # What DKMS and depmod keep for everybody, and places that are no part of the installation
 NOT_OURS = re.compile(
     r"var/lib/dkms/mok\.(key|pub)|usr/lib/modules/[^/]*/(modules\..*|updates(/dkms)?)"

@@ -11,17 +11,16 @@ from types import FrameType
 from typing import Annotated, Literal, NoReturn
 
 import typer
-from rich.table import Table
 
 from hetlab.build import kernel
 from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, this_machine, two_hosts, virtual
-from hetlab.cli.tables import claims_table, show, table
+from hetlab.cli.tables import claims_list, claims_table, scenarios_table, show, table
 from hetlab.errors import LabError
 from hetlab.hosts import options
 from hetlab.machines import qemu_files
 from hetlab.model import files, jobs
 from hetlab.model.result import RunResult
-from hetlab.paths import BUILD, SCENARIOS
+from hetlab.paths import BUILD
 
 app = typer.Typer(
     help="Experiments with TCP congestion control on the real kernel stack, in virtual time.",
@@ -62,10 +61,18 @@ def kernel_command(
 
 @app.command("run")
 def run_command(
-    scenarios: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="names (hetlab list) or TOML files")],
+    scenarios: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SCENARIO...",
+            help="names (hetlab list) or TOML files; NAME@VARIANT, NAME[KEY=VALUE,...]: a point of a sweep",
+        ),
+    ],
     cc: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[:param=value,...]", help="congestion control; repeatable; default: the scenario's"),
+        typer.Option(
+            metavar="NAME[@PRESET][:param=value,...]", help="congestion control; repeatable; default: the scenario's"
+        ),
     ] = None,
     seed: Annotated[list[int] | None, typer.Option(help="seed; repeatable")] = None,
     seeds: Annotated[int | None, typer.Option(metavar="K", help="seeds 1 to K")] = None,
@@ -129,6 +136,7 @@ def claims_command(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/claims")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object per claim on stdout")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="the table of docs/claims.md on stdout")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="what each needs and costs; nothing is run")] = False,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
 ) -> None:
     """Evaluate the papers' claims: paper, ours by each source of the forward delay, verdict.
@@ -139,6 +147,9 @@ def claims_command(
     from hetlab.claims.evidence import Evidence, plan
 
     chosen = evaluate.select(ids or [])
+    if list_:
+        show(claims_list(chosen))
+        return
     evidence = Evidence(out or BUILD / "claims")
     planned = plan((need for c in chosen for need in c.needs), evidence)
     campaign = carry_out(planned, virtual(machines), evidence.out, evidence.add)
@@ -158,7 +169,8 @@ def claims_command(
 def figures_command(
     directory: Annotated[Path | None, typer.Argument(metavar="DIR", help="default build/figures")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="how their names begin, e.g. fr-; repeatable; default: all")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="how their names begin, e.g. hybla-; repeatable; default: all"),
     ] = None,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
 ) -> None:
@@ -250,16 +262,8 @@ def packet_command(
 
 @app.command("list")
 def list_command() -> None:
-    """Scenarios, with what they model."""
-    t = Table(box=None, pad_edge=False)
-    t.add_column("scenario", no_wrap=True)
-    t.add_column("what it models")
-    t.add_column("length", justify="right", no_wrap=True)
-    for path in sorted(SCENARIOS.glob("*.toml")):
-        scenario = files.load(path.stem)[0].scenario
-        if not scenario.abstract:
-            t.add_row(path.stem, scenario.title, f"{scenario.duration_s:g} s")
-    show(t)
+    """Scenarios and their variants, with what they model."""
+    show(scenarios_table())
 
 
 @app.command("report")

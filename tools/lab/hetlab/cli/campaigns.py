@@ -17,8 +17,9 @@ from hetlab.hosts.runner import HostsRunner
 from hetlab.machines import qemu, qemu_files
 from hetlab.machines.runner import HostRunner, Runner, VirtualRunner, VmRunner
 from hetlab.model import jobs
+from hetlab.model.congestion import label
 from hetlab.model.job import Job
-from hetlab.model.result import RunResult, label
+from hetlab.model.result import RunResult
 from hetlab.results.campaign import Campaign
 
 err = Console(stderr=True, highlight=False)

@@ -22,6 +22,7 @@ from hetlab.emulation.topo import HetNet, Network
 from hetlab.emulation.tracefs import Recording
 from hetlab.emulation.waiting_tc import WaitingTc
 from hetlab.errors import LabError
+from hetlab.model.congestion import module_of
 from hetlab.model.event import Change
 from hetlab.model.flow import Flow
 from hetlab.model.job import Job
@@ -39,15 +40,6 @@ STAGGER_S = 20e-6
 FLOW_AFTER_S = 10e-6
 EVENT_AFTER_S = 5e-6
 PR_SET_TIMERSLACK = 29
-MODULE_OF = {
-    "westwood_fr": "tcp_westwood_fr",
-    "westwood_gfr": "tcp_westwood_fr",
-}
-
-
-def module_of(cc: str) -> str:
-    """Module that holds the parameters of a congestion control."""
-    return MODULE_OF.get(cc, f"tcp_{cc}")
 
 
 class Parameters:

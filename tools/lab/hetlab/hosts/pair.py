@@ -22,6 +22,7 @@ from hetlab.hosts import netem, preflight
 from hetlab.hosts.connection import Host, Refusal
 from hetlab.hosts.options import Options, emulation
 from hetlab.hosts.traffic import TRAFFIC, Flowgen, Iperf3
+from hetlab.model import congestion
 from hetlab.model.job import Job
 from hetlab.model.resolve import DEFAULT_SYSCTL, FIRST_PORT
 from hetlab.model.scenario import Experiment
@@ -139,7 +140,7 @@ class Pair:
         senders: dict[str, set[str]] = {}
         for flow in sc.flows:
             senders.setdefault(flow.src, set()).add(job.cc_of(flow.cc))
-        modules = [preflight.module_of(cc) for ccs in senders.values() for cc in ccs]
+        modules = [congestion.module_of(cc) for ccs in senders.values() for cc in ccs]
         if self.options.netem != "none":
             modules += netem.MODULES
         for host in self.hosts:
@@ -159,14 +160,14 @@ class Pair:
     @staticmethod
     def _congestion_control(host: Host, cc: str) -> None:
         try:
-            host.call("congestion_control", name=cc, module=preflight.module_of(cc))
+            host.call("congestion_control", name=cc, module=congestion.module_of(cc))
         except Refusal as err:
             have = str(err).removeprefix(f"{host}: ")
             raise LabError(preflight.missing(host, cc, have)) from None
 
     @staticmethod
     def _parameters(host: Host, job: Job) -> None:
-        module = preflight.module_of(job.cc)
+        module = congestion.module_of(job.cc)
         for name, value in job.cc_params.items():
             known = host.call("parameters", module=module)
             if name not in known:

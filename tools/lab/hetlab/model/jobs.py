@@ -2,18 +2,16 @@
 """From what the user asked for to jobs, and from finished jobs to results."""
 
 import itertools
-import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hetlab import paths
 from hetlab.errors import LabError
+from hetlab.model import congestion
 from hetlab.model.job import Job
 from hetlab.model.resolve import resolve
 from hetlab.model.scenario import OPTION_SYSCTL, Experiment, Point
 
-CC = re.compile(r"^[a-z0-9_]{1,15}$")
-PARAM = re.compile(r"^([A-Za-z0-9_]+)=([^\s,]+)$")
 TRACED = "santacruz"
 
 
@@ -26,17 +24,8 @@ class Variant:
 
 
 def parse_cc(text: str) -> Variant:
-    """``NAME[:param=value,...]``."""
-    name, _, rest = text.partition(":")
-    if not CC.match(name):
-        raise LabError(f"--cc {text}: {name!r} is not a congestion control name (a-z, 0-9, _; at most 15)")
-    params = {}
-    for item in filter(None, rest.split(",")):
-        match = PARAM.match(item)
-        if not match:
-            raise LabError(f"--cc {text}: {item!r} must be param=value")
-        params[match[1]] = match[2]
-    return Variant(name, params)
+    """``NAME[@PRESET][:param=value,...]``."""
+    return Variant(*congestion.parse(text))
 
 
 def parse_seeds(seed: list[int], seeds: int | None) -> list[int] | None:

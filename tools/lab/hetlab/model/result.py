@@ -3,13 +3,16 @@
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
+from hetlab.errors import LabError
+from hetlab.model.congestion import label
 from hetlab.model.keys import Checked, Key, from_plain
 from hetlab.model.scenario import Experiment
 
 FORMAT_VERSION = 2
 Number = float | None
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +93,7 @@ class RunResult(Checked):
 
     @property
     def label(self) -> str:
-        """``cc:param=value``."""
+        """``cc@preset:param=value``."""
         return label(self.cc, self.cc_params)
 
     def as_json(self, indent: int | None = None) -> str:
@@ -98,9 +101,11 @@ class RunResult(Checked):
         return json.dumps({k: v for k, v in asdict(self).items() if k != "wall_s"}, indent=indent)
 
 
-def label(cc: str, params: dict[str, str]) -> str:
-    """``santacruz:n_op=1.5``."""
-    return cc + "".join(f"{':' if i == 0 else ','}{k}={v}" for i, (k, v) in enumerate(sorted(params.items())))
+def known(value: T | None) -> T:
+    """A number that cannot be done without: LabError where the run does not have it."""
+    if value is None:
+        raise LabError("a result lacks a number that is needed here")
+    return value
 
 
 def from_json(text: str, wall_s: float | None = None) -> RunResult:

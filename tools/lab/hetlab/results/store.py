@@ -26,8 +26,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hetlab.errors import LabError
+from hetlab.model.congestion import label
 from hetlab.model.job import Job
-from hetlab.model.result import FORMAT_VERSION, RunResult, from_json, label
+from hetlab.model.result import FORMAT_VERSION, RunResult, from_json
 from hetlab.results import metrics, santacruz_trace
 
 TRACE_FILES = ("trace.parquet", "trace-loss.parquet", "trace.png")
@@ -37,7 +38,7 @@ def run_dir(out: Path, run: Job | RunResult) -> Path:
     """Directory of a run; the label of the congestion control includes its parameters."""
     name = run.scenario if isinstance(run, RunResult) else run.scenario.name
     parts = [name, label(run.cc, run.cc_params), f"seed-{run.seed}"]
-    return out.joinpath(*(re.sub(r"[^\w.,=+\-]", "_", p) for p in parts))
+    return out.joinpath(*(re.sub(r"[^\w.,=+@\-]", "_", p) for p in parts))
 
 
 def _write_table(rows: list[dict[str, Any]], path: Path) -> None:
