@@ -16,6 +16,8 @@ from hetlab.errors import LabError
 from hetlab.hosts import connection, netem, options, remote_agent, traffic
 from hetlab.model import files, jobs, resolve
 
+pytestmark = pytest.mark.fast
+
 
 def planned(name: str, *sets: str, **told: Any) -> dict[str, Any]:
     loaded = files.load(name, list(sets))[0]

@@ -7,6 +7,8 @@ from hetlab.errors import LabError
 from hetlab.model import jobs
 from hetlab.results import store
 
+pytestmark = pytest.mark.fast
+
 
 def test_cc_with_parameters() -> None:
     v = jobs.parse_cc("santacruz:n_op=1.5,delta=0.5")

@@ -7,6 +7,8 @@ from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdi
 from hetlab.errors import LabError
 from hetlab.model.link import Direction, Loss
 
+pytestmark = pytest.mark.fast
+
 
 def test_fifo_is_netem_with_one_more() -> None:
     (q,) = rate_qdiscs(Direction(rate_mbit=1.5, queue_pkts=17), "x")

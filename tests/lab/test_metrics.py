@@ -6,6 +6,8 @@ import pytest
 
 from hetlab.results import metrics
 
+pytestmark = pytest.mark.fast
+
 PORT = 5001
 
 

@@ -12,6 +12,8 @@ from hetlab.model import files, resolve
 from hetlab.model.limits import LIMITS
 from hetlab.paths import SCENARIOS
 
+pytestmark = pytest.mark.fast
+
 MINIMAL = """
 title = "minimal"
 hosts = ["s", "d"]

@@ -14,6 +14,8 @@ from hetlab.model import files, jobs
 from hetlab.plots import style, trace
 from hetlab.results import santacruz_trace
 
+pytestmark = pytest.mark.fast
+
 HEAD = "family=ipv4 sport=25001 dport=5001 n_q8_pkts="
 INTERVAL = HEAD + "768 d_us=-16 pkts_ns=5333333 cwnd_pkts=19 grew=2 source=timestamps mode=hold"
 LOSS = HEAD + "-128 cwnd_pkts=20 grew=1 congestive=0 timeout=1"
