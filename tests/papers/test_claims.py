@@ -3,10 +3,10 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from harness import Job, Result, judge
 from hetlab.claims import evaluate
 from hetlab.claims.evidence import Evidence, Need, plan
 from hetlab.errors import LabError
@@ -14,11 +14,6 @@ from hetlab.model import jobs
 from hetlab.packet import host
 
 pytestmark = pytest.mark.fast
-
-
-def run_of(job: dict[str, Any]) -> dict[str, Any]:
-    """What tells a run from others."""
-    return {"scenario": job["scenario"]["name"], "cc": job["cc"], "cc_params": job["cc_params"], "seed": job["seed"]}
 
 
 def needs_of(chosen: list[evaluate.Claim]) -> set[Need]:
@@ -65,12 +60,11 @@ def test_what_has_no_result_does_not_hold(tmp_path: Path) -> None:
 
 def throughput(out: Path, mbit: float, option_mbit: float) -> evaluate.Judgement:
     """Of sc-t2-throughput with these goodputs."""
-    (chosen,) = evaluate.select(["sc-t2-throughput"])
-    evidence = Evidence(out)
-    for job in plan(chosen.needs, evidence):
-        got = option_mbit if "option" in job["scenario"]["name"] else mbit
-        evidence.add(run_of(job) | {"flows": [{"goodput_mbit": got}]})
-    return evaluate.judge([chosen], evidence)[0]
+
+    def result(job: Job) -> Result:
+        return {"flows": [{"goodput_mbit": option_mbit if "option" in job["scenario"]["name"] else mbit}]}
+
+    return judge("sc-t2-throughput", out, result)
 
 
 @pytest.mark.parametrize(

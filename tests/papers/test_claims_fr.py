@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from harness import Job, Result, judge, write_table
 from hetlab.claims import evaluate, fr
 from hetlab.claims.evidence import Evidence, Need, plan
 from hetlab.claims.fr import BY_PAPER, FR, GFR, RENO, SACK
@@ -28,16 +27,10 @@ def kind(job: dict[str, Any]) -> str:
     return RENO if "-nosack" in job["scenario"]["name"] else store.label(job["cc"], job["cc_params"])
 
 
-def identity(job: dict[str, Any]) -> dict[str, Any]:
-    """What tells a run from others."""
-    return {"scenario": job["scenario"]["name"], "cc": job["cc"], "cc_params": job["cc_params"], "seed": job["seed"]}
-
-
 def verdict(name: str, out: Path, goodput: Goodput, other: Goodput = lambda _cc, _name: 1.0) -> evaluate.Judgement:
     """Of a claim where connections have this goodput, by congestion control and name of the scenario's point."""
-    (chosen,) = evaluate.select([name])
-    evidence = Evidence(out)
-    for job in plan(chosen.needs, evidence):
+
+    def result(job: Job) -> Result:
         at = kind(job), job["scenario"]["name"]
         found = {"main": goodput(*at), "other": other(*at)}
         pairs = [(f"{n}{i}", mbit) for n, mbit in found.items() for i in (0, 1)]
@@ -45,8 +38,9 @@ def verdict(name: str, out: Path, goodput: Goodput, other: Goodput = lambda _cc,
             {"name": n, "goodput_mbit": mbit, "steady_goodput_mbit": mbit, "retransmits": 0}
             for n, mbit in [*pairs, ("udp", 99.0)]
         ]
-        evidence.add(identity(job) | {"flows": flows, "scenario_resolved": job["scenario"]})
-    return evaluate.judge([chosen], evidence)[0]
+        return {"flows": flows}
+
+    return judge(name, out, result)
 
 
 def test_the_papers_reno_runs_without_sack() -> None:
@@ -119,18 +113,16 @@ def test_almost_all_points_of_random_losses(tmp_path: Path, bad: int, holds: boo
 
 def sustained(out: Path, first: float, others: float) -> evaluate.Judgement:
     """fr-f8, where ours have these rates from 100 s on and nothing before; Reno 1 Mbit/s all the time."""
-    (chosen,) = evaluate.select(["fr-f8"])
-    evidence = Evidence(out)
     t = np.linspace(0, 200, 201)
-    for job in plan(chosen.needs, evidence):
-        directory = store.run_dir(out, job)
-        directory.mkdir(parents=True)
+
+    def result(job: Job) -> Result:
         ours = job["cc"] != "reno"
         octets = [np.maximum(t - 100, 0) * r * 125_000 if ours else t * 125_000 for r in (first, *[others] * 9)]
         columns = {"t": np.tile(t, 10), "id": np.repeat(np.arange(10), len(t))}
-        pq.write_table(pa.table(columns | {"bytes_received": np.concatenate(octets)}), directory / "received.parquet")
-        evidence.add(identity(job) | {"scenario_resolved": {"duration_s": 200}})
-    return evaluate.judge([chosen], evidence)[0]
+        write_table(out, job, "received", columns | {"bytes_received": np.concatenate(octets)})
+        return {"scenario_resolved": {"duration_s": 200}}
+
+    return judge("fr-f8", out, result)
 
 
 @pytest.mark.parametrize(("first", "others", "holds"), [(3.1, 3.1, True), (2.9, 4, False), (10, 2, False)])
@@ -155,19 +147,17 @@ def test_samples_within_5_percent_by_period() -> None:
 
 def estimate(out: Path, wrong: str, factor: float) -> evaluate.Judgement:
     """fr-bwe, where the estimate is right but in runs with this in their name."""
-    (chosen,) = evaluate.select(["fr-bwe"])
-    evidence = Evidence(out)
-    for job in plan(chosen.needs, evidence):
+
+    def result(job: Job) -> Result:
         resolved = job["scenario"]
         t = np.arange(0, resolved["duration_s"], 0.1) + 1e-3
         halves = t // resolved["events"][0]["at_s"] % 2
         rate = resolved["links"]["bottleneck"]["forward"]["rate_mbit"] * np.where(halves, 0.5, 1)
         octets = rate * 125_000 * 1448 / 1500 * (factor if wrong in resolved["name"] else 1)
-        directory = store.run_dir(out, job)
-        directory.mkdir(parents=True)
-        pq.write_table(pa.table({"t": t, "id": [0] * len(t), "cc_rttcnt": octets}), directory / "flows.parquet")
-        evidence.add(identity(job) | {"scenario_resolved": resolved, "queue": {"link": "bottleneck.forward"}})
-    return evaluate.judge([chosen], evidence)[0]
+        write_table(out, job, "flows", {"t": t, "id": [0] * len(t), "cc_rttcnt": octets})
+        return {"queue": {"link": "bottleneck.forward"}}
+
+    return judge("fr-bwe", out, result)
 
 
 @pytest.mark.parametrize(

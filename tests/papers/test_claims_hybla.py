@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from harness import judge, write_table
 from hetlab.claims import evaluate
-from hetlab.claims.evidence import Evidence, plan
 from hetlab.claims.hybla import (
     BOTH,
     CONGESTION,
@@ -48,25 +46,11 @@ def kind(job: dict[str, Any]) -> str:
     return store.label(job["cc"], job["cc_params"]) + WITHOUT * ("-nosack" in job["scenario"]["name"])
 
 
-def identity(job: dict[str, Any]) -> dict[str, Any]:
-    """What tells a run from others."""
-    return {"scenario": job["scenario"]["name"], "cc": job["cc"], "cc_params": job["cc_params"], "seed": job["seed"]}
-
-
 def place(job: dict[str, Any]) -> tuple[int, int]:
     """Round trip in ms, and lost percent beside the background; -1: alone."""
     way = job["scenario"]["links"]["wireless"]["forward"]
     alone = job["scenario"]["name"].startswith("hybla-loss")
     return rtt_ms(way["delay_ms"]), -1 if alone else round(way["loss"]["percent"])
-
-
-def judged(name: str, out: Path, result: Callable[[dict[str, Any]], dict[str, Any]]) -> evaluate.Judgement:
-    """A claim where the runs have these results."""
-    (chosen,) = [c for c in evaluate.select([name]) if c.id == name]
-    evidence = Evidence(out)
-    for job in plan(chosen.needs, evidence):
-        evidence.add(identity(job) | result(job))
-    return evaluate.judge([chosen], evidence)[0]
 
 
 def by_goodput(name: str, out: Path, main: Goodput, wired: float = FAIR_MBIT) -> evaluate.Judgement:
@@ -76,7 +60,7 @@ def by_goodput(name: str, out: Path, main: Goodput, wired: float = FAIR_MBIT) ->
         values = {"main": main(kind(job), *place(job)), "wired": wired}
         return {"flows": [{"name": n, "goodput_mbit": mbit} for n, mbit in values.items()]}
 
-    return judged(name, out, result)
+    return judge(name, out, result)
 
 
 @pytest.mark.parametrize(("rtt_s", "rho"), [(0.6, 24), (0.025, 1), (0.01, 1)])
@@ -154,21 +138,19 @@ def ideal(name: str, out: Path, late_rtts: float, at_once: int = 1) -> bool:
     """Whether a claim holds where window and data follow the equations so late, so many segments at once."""
 
     def result(job: dict[str, Any]) -> dict[str, Any]:
-        directory = store.run_dir(out, job)
-        directory.mkdir(parents=True)
         rtt_s = 2 * job["scenario"]["links"]["bottleneck"]["forward"]["delay_ms"] / 1e3
         t = np.arange(0, 11, 0.005)
         cwnd = np.maximum(window_pkts(t - late_rtts * rtt_s, rtt_s), 1)
         columns = {"t": t + rtt_s, "id": np.zeros(len(t), int), "cwnd": cwnd}
-        pq.write_table(pa.table(columns), directory / "flows.parquet")
+        write_table(out, job, "flows", columns)
         fine = np.arange(0, 11, 0.0001)
         counted = sent_pkts(fine - late_rtts * rtt_s, rtt_s)
         leave = np.interp(np.arange(at_once, counted[-1], at_once), counted, fine)
         t = np.concatenate(([0], np.repeat(leave, at_once)))
-        pq.write_table(pa.table({"t": t + rtt_s, "owd_ms": t}), directory / "owd-s-d.parquet")
+        write_table(out, job, "owd-s-d", {"t": t + rtt_s, "owd_ms": t})
         return {"queue": {"link": "bottleneck.forward"}}
 
-    return bool(judged(name, out, result).verdicts["timestamps"].holds)
+    return bool(judge(name, out, result).verdicts["timestamps"].holds)
 
 
 @pytest.mark.parametrize(
@@ -197,14 +179,12 @@ def test_spacing_leaves_no_burst(tmp_path: Path, name: str, at_once: int, holds:
 @pytest.mark.parametrize(("change", "holds"), [(0, True), (1, False)])
 def test_floor_is_renos_window_to_the_segment(tmp_path: Path, change: int, holds: bool) -> None:
     def result(job: dict[str, Any]) -> dict[str, Any]:
-        directory = store.run_dir(tmp_path, job)
-        directory.mkdir(parents=True)
         cwnd = np.arange(1, 101) + (np.arange(100) == 50) * change * (kind(job) == FLOOR_OURS)
         columns = {"t": np.arange(100) / 100, "id": np.zeros(100, int), "cwnd": cwnd}
-        pq.write_table(pa.table(columns), directory / "flows.parquet")
+        write_table(tmp_path, job, "flows", columns)
         return {"queue": {"link": "bottleneck.forward"}}
 
-    assert (judged("hy-rho-floor", tmp_path, result).word == "holds") is holds
+    assert (judge("hy-rho-floor", tmp_path, result).word == "holds") is holds
 
 
 @pytest.mark.parametrize(("drops", "holds"), [(9, True), (10, False)])
@@ -215,7 +195,7 @@ def test_start_up_loses_less_than_1_percent(tmp_path: Path, drops: int, holds: b
         flow = {"name": "main", "goodput_mbit": 8.0, "bytes_sent": 1000 * 1024}
         return {"flows": [flow], "queue": {"drops": drops if kind(job) == OURS else 500}}
 
-    assert (judged("hy-ssthresh", tmp_path, result).word == "holds") is holds
+    assert (judge("hy-ssthresh", tmp_path, result).word == "holds") is holds
 
 
 # ---------------------------------------------------- congestion, link losses
@@ -304,9 +284,7 @@ def test_seven_runs_tell_of_fairness() -> None:
 @pytest.mark.parametrize(("jain", "holds"), [(0.95, True), (0.949, False)])
 def test_threshold_of_fairness(tmp_path: Path, jain: float, holds: bool) -> None:
     flows = [{"name": f"{name}{i}", "goodput_mbit": 1.0} for name in ("main", "wired") for i in range(3)]
-    judgement = judged(
-        "hy-f9-f10", tmp_path, lambda job: {"flows": flows, "jain": jain if kind(job) == JUDGED else 0.5}
-    )
+    judgement = judge("hy-f9-f10", tmp_path, lambda job: {"flows": flows, "jain": jain if kind(job) == JUDGED else 0.5})
     assert (judgement.word == "holds") is holds
 
 
@@ -319,4 +297,4 @@ def test_thresholds_of_spacing(tmp_path: Path, mbit: float, again: int, holds: b
         flow = {"goodput_mbit": good, "bytes_sent": 1000, "bytes_retrans": resent}
         return {"flows": [flow | {"name": f"{name}{i}"} for name in ("main", "wired") for i in range(3)]}
 
-    assert (judged("hy-f11", tmp_path, result).word == "holds") is holds
+    assert (judge("hy-f11", tmp_path, result).word == "holds") is holds

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness import claim, judge
 from hetlab.claims import evaluate, real
-from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, Need, plan
+from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, Need
 
 pytestmark = pytest.mark.fast
 
@@ -45,7 +46,7 @@ class Tables(Evidence):
 
 def judged(name: str, tmp_path: Path, duration_s: float, tables: Columns, drops: int = 0) -> bool:
     """Whether a claim holds when all its runs have these series."""
-    (chosen,) = evaluate.select([name])
+    chosen = claim(name)
     evidence = Tables(tmp_path, series_of=tables)
     result = {
         "scenario_resolved": {"duration_s": duration_s},
@@ -98,12 +99,7 @@ def test_thresholds_of_drift(tmp_path: Path, queue: float, error: float, holds: 
 
 def verdict(name: str, tmp_path: Path, **values: object) -> bool:
     """Whether a claim holds when all its runs have these results."""
-    (chosen,) = evaluate.select([name])
-    evidence = Evidence(tmp_path)
-    for job in plan(chosen.needs, evidence):
-        name_of = {"scenario": job["scenario"]["name"], "cc": job["cc"], "cc_params": job["cc_params"]}
-        evidence.add(name_of | {"seed": job["seed"]} | values)
-    return evaluate.judge([chosen], evidence)[0].word == "holds"
+    return judge(name, tmp_path, lambda _job: values).word == "holds"
 
 
 @pytest.mark.parametrize(

@@ -1,37 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """Claims on satellite links: what they make of given results."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from harness import Job, Result, judge, write_table
 from hetlab.claims import evaluate
-from hetlab.claims.evidence import Evidence, plan
 from hetlab.claims.satellite import ASYM_RIVALS, KERNEL, OURS, RTT_FAIR_MBIT, path_ms
 from hetlab.model import files, resolve
-from hetlab.results import store
 
 pytestmark = pytest.mark.fast
 
-Job = dict[str, Any]
-Result = dict[str, Any]
 SWEPT_QUEUE = "link.satellite.forward.queue_bdp"
-
-
-def verdict(name: str, out: Path, result: Callable[[Job], Result]) -> evaluate.Judgement:
-    """Of a claim where the runs have these results."""
-    (chosen,) = [c for c in evaluate.select([name]) if c.id == name]
-    evidence = Evidence(out)
-    for job in plan(chosen.needs, evidence):
-        resolved = job["scenario"]
-        known = {"scenario": resolved["name"], "cc": job["cc"], "cc_params": job["cc_params"], "seed": job["seed"]}
-        evidence.add(known | {"scenario_resolved": resolved} | result(job))
-    return evaluate.judge([chosen], evidence)[0]
 
 
 def said(judged: evaluate.Judgement) -> str:
@@ -39,19 +21,12 @@ def said(judged: evaluate.Judgement) -> str:
     return judged.verdicts["timestamps"].ours
 
 
-def write(out: Path, job: Job, name: str, columns: dict[str, Any]) -> None:
-    """One of a run's tables."""
-    directory = store.run_dir(out, job)
-    directory.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table(columns), directory / f"{name}.parquet")
-
-
 def delayed(out: Path, job: Job, queueing_ms: float) -> None:
     """As many packets per second as there are, all of which wait so long; one in ten is lost."""
     t = np.arange(0, job["scenario"]["duration_s"], 0.1) + 0.013
     owd_ms = queueing_ms + path_ms(job["scenario"], t + 0.04)
     owd_ms[::10] = np.nan
-    write(out, job, "owd-s-d", {"t": t, "owd_ms": owd_ms})
+    write_table(out, job, "owd-s-d", {"t": t, "owd_ms": owd_ms})
 
 
 def flow(name: str, mbit: float, **more: float) -> Result:
@@ -129,7 +104,7 @@ def test_thresholds_of_start_up(
             return transfers(took_s, retransmits, drops, complete)
         return transfers(6.0 if job["cc"] in (OURS, "vegas") else 8.0, 0 if job["cc"] == OURS else 1500, 1500)
 
-    judged = verdict("hy-x-start", tmp_path, result)
+    judged = judge("hy-x-start", tmp_path, result)
     assert (judged.word == "holds") is holds
     assert "10 MB, 1 BDP: 6.00 s, dropped 0.0000; first vegas 6.00 s" in said(judged)
 
@@ -139,7 +114,7 @@ def test_who_never_finishes_is_not_the_first(tmp_path: Path) -> None:
         done = job["cc"] != KERNEL[0]
         return transfers(6.0 if done else 1.0, 0, 0, done)
 
-    assert verdict("hy-x-start", tmp_path, result).word == "holds"
+    assert judge("hy-x-start", tmp_path, result).word == "holds"
 
 
 # ------------------------------------------------------------- loss, LEO, GEO
@@ -154,7 +129,7 @@ def test_thresholds_of_random_loss(tmp_path: Path, mbit: float, queueing_ms: flo
         delayed(tmp_path, job, queueing_ms if ours_deep else 5)
         return {"flows": [flow("main", mbit if ours_deep else 15 if job["cc"] == OURS else 1)]}
 
-    judged = verdict("hy-x-geo", tmp_path, result)
+    judged = judge("hy-x-geo", tmp_path, result)
     assert (judged.word == "holds") is holds
     assert f"hybla_ext, 1 BDP: {mbit / 20:.2f}, {queueing_ms:.1f} ms" in said(judged)
     assert "hybla, 0.5 BDP: 0.05, 5.0 ms" in said(judged)
@@ -168,7 +143,7 @@ def test_thresholds_of_handovers(tmp_path: Path, mbit: float, queueing_ms: float
         delayed(tmp_path, job, {OURS: queueing_ms, "cubic": 10, "bbr": 1}.get(job["cc"], 50))
         return {"flows": [flow("main", {OURS: mbit, "bbr": 100, "hybla": 500}.get(job["cc"], 80))]}
 
-    judged = verdict("hy-x-leo", tmp_path, result)
+    judged = judge("hy-x-leo", tmp_path, result)
     assert (judged.word == "holds") is holds
     assert f"hybla_ext: {queueing_ms:.1f}, cubic: 10.0, bbr: 1.0, illinois: 50.0" in said(judged)
 
@@ -183,12 +158,12 @@ def test_threshold_of_the_asymmetric_link(tmp_path: Path, where: str, mbit: floa
 
     def result(job: Job) -> Result:
         delayed(tmp_path, job, 25)
-        write(tmp_path, job, "flows", {"id": [0, 1, 1, 1], "srtt_us": [9, 700_000, 800_000, 900_000]})
+        write_table(tmp_path, job, "flows", {"id": [0, 1, 1, 1], "srtt_us": [9, 700_000, 800_000, 900_000]})
         rival = 30 if job["cc"] == ASYM_RIVALS[-1] else 20
         ours = mbit if where in job["scenario"]["name"] else 39
         return {"flows": [flow("main", ours if job["cc"] == OURS else rival), flow("upload", 2)]}
 
-    judged = verdict("hy-x-asym", tmp_path, result)
+    judged = judge("hy-x-asym", tmp_path, result)
     assert (judged.word == "holds") is holds
     assert "100 ms, own upload" in said(judged)
     assert "illinois 30.0 Mbit/s, p95 25 ms; upload 0.50 of its link, 800 ms" in said(judged)
@@ -217,7 +192,7 @@ def test_thresholds_of_shares(
         ours = share + {1: -0.3, 2: 0.3}[job["seed"]] if there else 1.0
         return {"flows": [flow("main", RTT_FAIR_MBIT * (ours if job["cc"] == OURS else 0.1)), flow("wired0", 1)]}
 
-    judged = verdict(name, tmp_path, result)
+    judged = judge(name, tmp_path, result)
     assert (judged.word == "holds") is holds
     assert f"{round(25 + 2 * leg_ms)}: {share:.2f}" in said(judged)
     other = "hybla" if name == "hy-x-rtt" else "reno"
@@ -232,7 +207,7 @@ def test_short_paths_are_only_not_to_take_more_behind_drop_tail(tmp_path: Path) 
         ours = 0.2 if short else 1.0
         return {"flows": [flow("main", RTT_FAIR_MBIT * (ours if job["cc"] == OURS else 0.3)), flow("wired0", 1)]}
 
-    assert verdict("hy-x-rtt-fifo", tmp_path, result).word == "holds"
+    assert judge("hy-x-rtt-fifo", tmp_path, result).word == "holds"
 
 
 @pytest.mark.parametrize("leg_ms", [0, 287.5])
@@ -251,7 +226,7 @@ def test_threshold_of_friendliness(tmp_path: Path, leg_ms: float, mbit: float, h
         ]
         return {"flows": [flow("main", main), *others]}
 
-    judged = verdict("hy-x-friend", tmp_path, result)
+    judged = judge("hy-x-friend", tmp_path, result)
     assert (judged.word == "holds") is holds
     rtt_ms = round(25 + 2 * leg_ms)
     assert f"hybla_ext {rtt_ms} ms: gain {mbit / 3:.2f}, harm 0.25, others 12.0 Mbit/s, lost 0.0150" in said(judged)
