@@ -36,6 +36,7 @@ def places() -> set[str]:
     return {line.partition(":")[0] for line in options["markers"]}
 
 
+@pytest.mark.build
 def test_every_test_has_one_place(tmp_path: Path) -> None:
     found = marked(tmp_path, "-m", "")
     assert len(found) > 1000

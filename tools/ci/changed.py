@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Run the tests that a change can touch, and say why each is run: make check-changed.
 

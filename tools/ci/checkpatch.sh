@@ -16,8 +16,9 @@ usage() {
 usage: tools/ci/checkpatch.sh [--help]
 
 Runs scripts/checkpatch.pl --strict of Linux 6.12 on tcp_*.c, include/hetcc/*.h,
-tests/modules/bad_module/*.c, and on santacruz_opt.patch; any ERROR, WARNING or CHECK fails.  The script is taken
-from Debian's linux-source-6.12 package, once, into build/checkpatch.
+tests/modules/bad_module/*.c, and on santacruz_opt.patch; any ERROR, WARNING or
+CHECK fails.  The script is taken from Debian's linux-source-6.12 package, once,
+into build/checkpatch.
 END
 }
 

@@ -26,14 +26,14 @@ usage() {
 	cat <<'END'
 usage: tests/option/kernel_selftests/run.sh [--build] [--patched [--mode 0|1|2]] [NAME...]
 
-Runs the kernel's selftests of tests/option/kernel_selftests/selftests.list, all of them when
-none is named, and prints TAP.
+Runs the kernel's selftests of selftests.list, beside this script, all of them
+when none is named, and prints TAP.
 
   --build     only unpack and build them, into build/selftests
   --patched   on the kernel with the Santa Cruz option
   --mode N    net.ipv4.tcp_santacruz in all network namespaces (default 2)
 
-What cannot run here is in tests/option/kernel_selftests/unrunnable.list, with the reason.
+What cannot run here is in unrunnable.list, with the reason.
 END
 }
 
