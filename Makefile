@@ -5,8 +5,8 @@ BUILD := $(or $(HETCC_BUILD),build)
 HETLAB := tools/hetlab
 DEMO := santacruz-wireless santacruz-asym geo
 
-.PHONY: all modules modules_install clean help setup kernel kernels demo check check-hostile \
-	check-vm check-debug claims figures cost cpu-cost lint matrix distclean dkms-install \
+.PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
+	check-hostile check-vm check-debug claims figures cost cpu-cost lint matrix distclean dkms-install \
 	dkms-uninstall deb dist
 
 all: modules
@@ -32,6 +32,8 @@ help:
 	@echo "                     a lossy, an asymmetric and a satellite link; $(BUILD)/demo/report.html"
 	@echo "make check           all tests: estimators, lab, links, modules and the Santa Cruz option"
 	@echo "                     in the lab, linters, Debian's 6.1, 6.12 and 7.2 headers"
+	@echo "make check-fast      what needs neither kernel nor compiler: less than 30 s on two idle cores"
+	@echo "make check-changed   what the changes since main (BASE=...) can touch, and why each is run"
 	@echo "make setup           Debian packages (as root) and the Python environment"
 	@echo "make kernel          the lab's kernel, modules and traffic tools"
 	@echo "make kernels         that, one with santacruz_opt.patch, one more under KASAN and UBSAN"
@@ -69,16 +71,25 @@ check:
 	@$(MAKE) --no-print-directory kernels
 	@$(BUILD)/venv/bin/python -m pytest -n auto --dist loadfile
 
+check-fast:
+	@tools/setup.sh --check
+	@$(BUILD)/venv/bin/python -m pytest -n auto --dist worksteal -m fast
+
+BASE ?= main
+check-changed:
+	@tools/setup.sh --check --vm
+	@$(BUILD)/venv/bin/python tools/ci/changed.py --base $(BASE)
+
 check-hostile: kernels
-	@$(BUILD)/venv/bin/python tests/fuzz/campaign.py
+	@$(BUILD)/venv/bin/python tests/option/fuzz/campaign.py
 
 check-vm: kernel
 	@tools/setup.sh --vm
-	@$(BUILD)/venv/bin/python -m pytest tests/vm
+	@$(BUILD)/venv/bin/python -m pytest -m vm
 
 check-debug:
 	@tools/setup.sh --check --vm
-	@$(BUILD)/venv/bin/python -m pytest -s tests/debug/debug_kernel.py
+	@$(BUILD)/venv/bin/python -m pytest -s -m debug
 
 claims figures: kernels
 	@$(HETLAB) $@

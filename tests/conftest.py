@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Shared by all Python tests: where things are, and how to call hetlab."""
+"""Shared by all Python tests: hetlab as fixtures, place markers, and a CPU for each process."""
 
 import json
 import os
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-TOP = Path(__file__).resolve().parent.parent
+from commands import Hetlab, Run, call_hetlab
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -21,20 +19,20 @@ def pytest_configure(config: pytest.Config) -> None:
         os.sched_setaffinity(0, {available[int(number) % len(available)]})
 
 
-Hetlab = Callable[..., "subprocess.CompletedProcess[str]"]
+PLACES = ("fast", "virtual", "build", "vm", "debug")
 
 
-def call_hetlab(*args: str | Path, cwd: Path | None = None, timeout: float = 900) -> "subprocess.CompletedProcess[str]":
-    """Run tools/hetlab; output captured, exit status not checked."""
-    return subprocess.run(
-        [str(TOP / "tools" / "hetlab"), *map(str, args)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=timeout,
-        check=False,
-        env=os.environ | {"COLUMNS": "200"},
-    )
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The place marker of a module (``pytestmark``) is that of its tests, but of those that have one of their own."""
+    modules = {item: item.getparent(pytest.Module) for item in items}
+    places = {m: [mark for mark in m.own_markers if mark.name in PLACES] for m in modules.values() if m}
+    for module in places:
+        module.own_markers = [mark for mark in module.own_markers if mark.name not in PLACES]
+    for item, of in modules.items():
+        if of and not any(mark.name in PLACES for mark in item.own_markers):
+            for mark in places[of]:
+                item.add_marker(mark.name)
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +42,7 @@ def hetlab() -> Hetlab:
 
 
 @pytest.fixture(scope="session")
-def run_json() -> Callable[..., list[dict[str, Any]]]:
+def run_json() -> Run:
     """``hetlab run ... --json`` as a list of results; fails the test if a run fails."""
 
     def run(*args: str | Path) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ if [ ! -f "$selftests/lib.mk" ]; then
 fi
 rm -rf "$selftests/hetcc"
 mkdir -p "$selftests/hetcc/flowgen-src"
-find "$here/selftests" -maxdepth 1 -type f \
+find "$here/modules/selftests" -maxdepth 1 -type f \
 	! -name standalone.mk ! -name runner.sh -exec cp -p -t "$selftests/hetcc" {} +
 cp "$here"/../tools/flowgen/{Makefile,*.c,*.h} "$selftests/hetcc/flowgen-src/"
 grep -q '^TARGETS += hetcc$' "$selftests/Makefile" ||

@@ -3,7 +3,7 @@
  * Integer helpers of the estimators: wide products, saturation, powers of two.
  *
  * Every estimator header of this directory works on plain integers and
- * compiles in the kernel and in user space (tests/user) from the same source.
+ * compiles in the kernel and in user space (tests/estimators) from the same source.
  */
 #ifndef HETCC_FIXED_H
 #define HETCC_FIXED_H
@@ -49,7 +49,7 @@ static inline u32 fixed_mul_div(u32 a, u32 b, u32 c)
 
 /*
  * 2^x: argument Q12, result Q16, saturating at 2^15.
- * Resolution of the result 1.5e-5, relative error below 1e-4 (tests/user).
+ * Resolution of the result 1.5e-5, relative error below 1e-4 (tests/estimators).
  */
 #define FIXED_EXP_ARG_SHIFT	12
 #define FIXED_EXP_ARG_ONE	((u32)1 << FIXED_EXP_ARG_SHIFT)

@@ -102,7 +102,7 @@ def words_of(name: str, value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-EMPTY = {
+EMPTY: dict[type, Any] = {
     Loss: Loss(),
     Direction: Direction(),
     Link: BASE.links["wire"],

@@ -19,6 +19,8 @@ from hetlab.model import files, jobs, resolve
 from hetlab.model.flow import Flow
 from hetlab.model.scenario import Experiment
 
+pytestmark = pytest.mark.fast
+
 
 def planned(name: str, *sets: str, **told: Any) -> Experiment:
     loaded = files.load(name, list(sets))[0]

@@ -7,15 +7,17 @@ import pytest
 
 from hetlab.errors import LabError
 from hetlab.model import congestion, files, jobs
+from hetlab.model.congestion import label
 from hetlab.paths import TOP
-from hetlab.results import store
+
+pytestmark = pytest.mark.fast
 
 
 def test_cc_with_parameters() -> None:
     v = jobs.parse_cc("santacruz:n_op=1.5,delta=0.5")
     assert v.cc == "santacruz"
     assert v.params == {"n_op": "1.5", "delta": "0.5"}
-    assert store.label(v.cc, v.params) == "santacruz:delta=0.5,n_op=1.5"
+    assert label(v.cc, v.params) == "santacruz:delta=0.5,n_op=1.5"
 
 
 @pytest.mark.parametrize("bad", ["", "Reno", "a b", "x" * 16, "reno:", "reno:x", "reno:x=", "reno:=1", "reno:a=1 2"])
@@ -44,17 +46,17 @@ def test_a_preset_is_its_parameters_and_its_label() -> None:
     assert paper.cc == "santacruz"
     assert paper.params == congestion.presets_of("santacruz")["paper"]
     assert {"startup": "0", "init_cwnd": "2", "sum_rule": "1"}.items() <= paper.params.items()
-    assert store.label(paper.cc, paper.params) == "santacruz@paper"
+    assert label(paper.cc, paper.params) == "santacruz@paper"
 
 
 def test_parameters_come_over_a_preset() -> None:
     more = jobs.parse_cc("santacruz@paper:n_op=2")
     assert more.params == jobs.parse_cc("santacruz@paper").params | {"n_op": "2"}
-    assert store.label(more.cc, more.params) == "santacruz@paper:n_op=2"
+    assert label(more.cc, more.params) == "santacruz@paper:n_op=2"
     other = jobs.parse_cc("hybla_ext@paper:pacing=1")
     assert other.params["pacing"] == "1"
-    assert store.label(other.cc, other.params) == "hybla_ext@spaced:pacing=1", "paper is what it is no more"
-    assert store.label("hybla_ext", {"response": "0", "hoe": "0"}) == "hybla_ext:hoe=0,response=0"
+    assert label(other.cc, other.params) == "hybla_ext@spaced:pacing=1", "paper is what it is no more"
+    assert label("hybla_ext", {"response": "0", "hoe": "0"}) == "hybla_ext:hoe=0,response=0"
 
 
 @pytest.mark.parametrize(
@@ -75,10 +77,12 @@ def test_lists_of_files_that_do_without_hetlab_are_the_same() -> None:
     ours = congestion.ours()
     modules = sorted(set(ours.values()))
     assert sorted(listed("Kbuild", r"^obj-m := (.*?)$")) == sorted([*modules, *["o"] * len(modules)])
-    assert sorted(listed("tests/selftests/lib.sh", r"^MODULES=\((.*?)\)$")) == modules
-    assert listed("tests/selftests/lib.sh", r"^CCS=\((.*?)\)$") == list(ours)
-    assert sorted(listed("tests/selftests/tap.py", r"^MODULES = \[(.*?)\]$")) == modules
-    for path in ("tests/selftests/idle_undo.py", "tests/selftests/cc_switch.py"):
+    assert sorted(listed("tests/modules/selftests/lib.sh", r"^MODULES=\((.*?)\)$")) == modules
+    assert listed("tests/modules/selftests/lib.sh", r"^CCS=\((.*?)\)$") == list(ours)
+    assert sorted(listed("tests/modules/selftests/tap.py", r"^MODULES = \[(.*?)\]$")) == modules
+    for path in ("tests/modules/selftests/idle_undo.py", "tests/modules/selftests/cc_switch.py"):
         assert listed(path, r"^OURS = \[(.*?)\]$") == list(ours)
-    assert listed("tests/stress/world.py", r"^OURS = \{(.*?)\}$") == [word for pair in ours.items() for word in pair]
-    assert files.load("bulk")[0].model.compare[: len(ours)] == list(ours)
+    assert listed("tests/modules/stress/world.py", r"^OURS = \{(.*?)\}$") == [
+        word for pair in ours.items() for word in pair
+    ]
+    assert files.load("bulk")[0].scenario.compare[: len(ours)] == tuple(ours)

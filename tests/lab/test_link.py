@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which qdiscs a link becomes, without making one: order, place, read-back."""
 
+from typing import Any, cast
+
 import pytest
 
 from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs
 from hetlab.errors import LabError
 from hetlab.model.link import Direction, Loss
+
+pytestmark = pytest.mark.fast
 
 
 def test_fifo_is_netem_with_one_more() -> None:
@@ -101,12 +105,12 @@ def test_aqm_sits_below_a_shaper_that_allows_for_the_header() -> None:
         lambda: Direction(rate_mbit=0),
         lambda: Direction(rate_mbit=1, queue_pkts=0),
         lambda: Direction(aqm="red"),
-        lambda: Direction(rate_mbit=1, aqm="blue"),
+        lambda: Direction(rate_mbit=1, aqm=cast("Any", "blue")),
         lambda: Direction(delay_ms=-1),
         lambda: Direction(slot_pkts=3),
         lambda: Direction(slot_ms=0),
         lambda: Loss("none", percent=101),
-        lambda: Loss("weather"),
+        lambda: Loss(cast("Any", "weather")),
         lambda: Loss("gemodel", burst_pkts=0.5),
     ],
 )

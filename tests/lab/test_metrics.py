@@ -9,6 +9,8 @@ from hetlab.model.job import Job
 from hetlab.model.scenario import Experiment, Measure
 from hetlab.results import metrics
 
+pytestmark = pytest.mark.fast
+
 PORT = 5001
 
 

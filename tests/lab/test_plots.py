@@ -17,6 +17,8 @@ from hetlab.model import congestion
 from hetlab.plots import bars, flows, panels, script, style
 from hetlab.plots.flows import Flow
 
+pytestmark = pytest.mark.fast
+
 PNG = b"\x89PNG\r\n\x1a\n"
 TEN = ["santacruz", "westwood_fr", "westwood_gfr", "hybla_ext", "reno", "cubic", "bbr", "vegas", "westwood", "hybla"]
 NAMED = "two <lanes> & $x_1$"

@@ -22,6 +22,8 @@ from hetlab.plots import flows, style
 from hetlab.report import page, runs, series
 from hetlab.results import store
 
+pytestmark = pytest.mark.fast
+
 EVIL = "A <script>alert('x')</script> & \"quoted\" $\\frac{1}$ https://example.org/x.png"
 HASHES = {"kernel": "00112233aabbccdd", "modules": "ddccbbaa33221100", "commit": "abcdef012345"}
 
@@ -425,6 +427,7 @@ def test_page_elsewhere(tmp_path: Path) -> None:
     assert not (tmp_path / "results" / "plots").exists()
 
 
+@pytest.mark.build
 def test_thirty_runs_are_quick(tmp_path: Path) -> None:
     for scenario_name in ("santacruz-basic", "santacruz-asym", "santacruz-wireless"):
         for cc in list(style.schemes())[:10]:

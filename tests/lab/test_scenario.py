@@ -12,6 +12,8 @@ from hetlab.model import files, names, resolve
 from hetlab.model.event import Change
 from hetlab.model.limits import LIMITS
 
+pytestmark = pytest.mark.fast
+
 MINIMAL = """
 title = "minimal"
 hosts = ["s", "d"]
@@ -47,7 +49,7 @@ def test_minimal(tmp_path: Path) -> None:
     (one,) = files.load(write(tmp_path, MINIMAL))
     resolved = resolve.resolve(one)
     assert resolved.links["wire"].forward.queue_pkts == 20
-    assert resolved.links["wire"].reverse.delay_ms == 10
+    assert resolved.links["wire"].back.delay_ms == 10
     assert resolved.measure.bottleneck == "wire.forward"
     assert resolved.flows[0].duration_s == 5
 
@@ -310,19 +312,19 @@ def test_a_variant_keeps_the_sweep_unless_it_has_its_own(tmp_path: Path) -> None
     file = with_variants(tmp_path)
     lossy = files.load(f"{file}@lossy")
     assert [one.name for one in lossy] == ["x@lossy[duration_s=5]", "x@lossy[duration_s=6]"]
-    assert [one.model.title for one in lossy] == ["minimal, lossy"] * 2
-    assert lossy[0].model.note == "as it is, but lossy"
-    assert lossy[0].model.link["wire"].forward.loss.percent == 1
-    assert lossy[0].model.link["wire"].forward.rate_mbit == 8, "what the variant does not name stays"
+    assert [one.scenario.title for one in lossy] == ["minimal, lossy"] * 2
+    assert lossy[0].scenario.note == "as it is, but lossy"
+    assert lossy[0].scenario.link["wire"].forward.loss.percent == 1
+    assert lossy[0].scenario.link["wire"].forward.rate_mbit == 8, "what the variant does not name stays"
     (once,) = files.load(f"{file}@once")
-    assert (once.name, once.model.compare, once.model.duration_s) == ("x@once", ["reno"], 5)
-    assert files.load(file)[0].model.link["wire"].forward.loss.percent == 0
+    assert (once.name, once.scenario.compare, once.scenario.duration_s) == ("x@once", ("reno",), 5)
+    assert files.load(file)[0].scenario.link["wire"].forward.loss.percent == 0
 
 
 def test_a_point_of_a_sweep(tmp_path: Path) -> None:
     file = with_variants(tmp_path)
     (one,) = files.load(f"{file}@lossy[duration_s=6]")
-    assert (one.name, one.model.duration_s) == ("x@lossy[duration_s=6]", 6)
+    assert (one.name, one.scenario.duration_s) == ("x@lossy[duration_s=6]", 6)
     with pytest.raises(LabError, match=r"x@lossy: no point \[duration_s=7\] of its sweep over duration_s"):
         files.load(f"{file}@lossy[duration_s=7]")
 
@@ -331,8 +333,8 @@ def test_a_child_inherits_the_variants(tmp_path: Path) -> None:
     with_variants(tmp_path)
     child = write(tmp_path, 'base = "x"\ntitle = "child"\n[link.wire]\nforward = { rate_mbit = 2 }\n', "child")
     (one,) = files.load(f"{child}@lossy")
-    assert (one.name, one.model.title) == ("child@lossy", "child, lossy")
-    assert one.model.link["wire"].forward.rate_mbit == 2
+    assert (one.name, one.scenario.title) == ("child@lossy", "child, lossy")
+    assert one.scenario.link["wire"].forward.rate_mbit == 2
 
 
 def test_faults_of_variants_are_named(tmp_path: Path) -> None:

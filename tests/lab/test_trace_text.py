@@ -14,6 +14,8 @@ from hetlab.model import files, jobs
 from hetlab.plots import style, trace
 from hetlab.results import santacruz_trace
 
+pytestmark = pytest.mark.fast
+
 HEAD = "family=ipv4 sport=25001 dport=5001 n_q8_pkts="
 INTERVAL = HEAD + "768 d_us=-16 pkts_ns=5333333 cwnd_pkts=19 grew=2 source=timestamps mode=hold"
 LOSS = HEAD + "-128 cwnd_pkts=20 grew=1 congestive=0 timeout=1"
@@ -138,7 +140,7 @@ def test_claims_may_ask_for_the_trace_of_a_run() -> None:
     plain, traced = Need("santacruz-basic", "santacruz"), Need("santacruz-basic", "santacruz", trace=True)
     other = Need("santacruz-basic", "santacruz", 2)
     planned = plan([plain, other, traced], Evidence(Path("unused")))
-    assert [(job["seed"], job.get("trace")) for job in planned] == [(1, True), (2, None)]
+    assert [(job.seed, job.trace) for job in planned] == [(1, True), (2, False)]
     assert traced.with_option().trace
 
 

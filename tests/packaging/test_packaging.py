@@ -9,16 +9,17 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from commands import Done, Hetlab
 from hetlab.model import congestion
 from hetlab.paths import BUILD, TOP
 
-Hetlab = Callable[..., "subprocess.CompletedProcess[str]"]
+pytestmark = pytest.mark.build
 COMMAND = TOP / "tools" / "hetcc"
+
 GUEST = Path(__file__).with_name("hetcc_guest.py")
 CASES = re.findall(r"^def case_(\w+)\(\) ", GUEST.read_text(), re.MULTILINE)
 VERSION = re.findall(r'HETCC_VERSION\s+"(.*)"', (TOP / "include" / "hetcc" / "version.h").read_text())[0]
@@ -52,14 +53,14 @@ for name, _, *bits in TcpInfo._fields_:
 """
 
 
-def run(*args: str | Path, cwd: Path = TOP, **env: str) -> "subprocess.CompletedProcess[str]":
+def run(*args: str | Path, cwd: Path = TOP, **env: str) -> Done:
     """Run something; a make that calls us must not leak in."""
     clean = {k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "HETCC_BUILD"}}
     command = [str(a) for a in args]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=1800, check=False, env=clean | env)
 
 
-def ok(done: "subprocess.CompletedProcess[str]") -> str:
+def ok(done: Done) -> str:
     """Its output, if it succeeded."""
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
@@ -173,6 +174,7 @@ def test_package_in_a_view(package: Path, tmp_path: Path) -> None:
     assert left == []
 
 
+@pytest.mark.virtual
 def test_removal_is_refused_while_in_use(hetlab: Hetlab, package: Path, tmp_path: Path) -> None:
     """What the package runs before it is removed, and make dkms-uninstall."""
     ok(run("dpkg-deb", "-e", package, tmp_path))

@@ -14,13 +14,14 @@ import statistics
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hetlab.cli import campaigns
 from hetlab.errors import LabError
 from hetlab.machines.qemu_files import SERIES
 from hetlab.model import files, jobs
+from hetlab.model.result import RunResult, known
 from hetlab.paths import BUILD
+from hetlab.results.columns import COLUMNS
 
 # Seeds in virtual time of a pair in which anything is random
 SEEDS = 40
@@ -52,16 +53,9 @@ class Quantity:
     absolute: float
     places: int
 
-    def of(self, result: dict[str, Any]) -> float:
+    def of(self, run: RunResult) -> float:
         """Its value in a result."""
-        tcp = [f for f in result["flows"] if f["proto"] == "tcp"]
-        found: dict[str, float] = {
-            "goodput": sum(f["goodput_mbit"] for f in tcp),
-            "retransmits": sum(f["retransmits"] for f in tcp),
-            "mean queue": result["queue"]["steady_mean_pkts"],
-            "delay p95": result["owd_ms"]["p95"],
-        }
-        return found[self.name]
+        return known(COLUMNS[self.name].value(run))
 
     def agrees(self, value: float, seeds: list[float]) -> bool:
         """Whether a value may be another seed's."""
@@ -80,11 +74,11 @@ PAIRS = (
 )
 QUANTITIES = (
     Quantity("goodput", "Mbit/s", 0.03, 0, 3),
-    Quantity("retransmits", "packets", 0.05, 3, 0),
-    Quantity("mean queue", "packets", 0.05, 0.5, 1),
+    Quantity("retrans.", "packets", 0.05, 3, 0),
+    Quantity("queue mean", "packets", 0.05, 0.5, 1),
     Quantity("delay p95", "ms", 0.02, 1, 1),
 )
-Results = dict[str, list[dict[str, Any]]]
+Results = dict[str, list[RunResult]]
 
 
 def measure(where: str, pairs: list[Pair], machines: int | None, out: Path) -> Results:
@@ -96,14 +90,14 @@ def measure(where: str, pairs: list[Pair], machines: int | None, out: Path) -> R
         seeds = list(range(1, p.seeds + 1)) if where == "virtual" else [1]
         planned += jobs.make(loaded, [jobs.parse_cc(p.cc)], seeds)
 
-    def report(result: dict[str, Any]) -> None:
-        found[f"{result['scenario']} {result['cc']}"].append(result)
+    def report(result: RunResult) -> None:
+        found[f"{result.scenario} {result.cc}"].append(result)
 
     place = campaigns.virtual(machines) if where == "virtual" else campaigns.emulated(where, "icount", machines)
     campaign = campaigns.carry_out(planned, place, out / where, report)
     if campaign.failed:
         job, text = campaign.failed[0]
-        raise LabError(f"{where}: {job['scenario']['name']} {job['cc']} seed {job['seed']}: {text}")
+        raise LabError(f"{where}: {job.name} {job.cc} seed {job.seed}: {text}")
     return found
 
 

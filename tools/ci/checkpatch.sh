@@ -16,8 +16,9 @@ usage() {
 usage: tools/ci/checkpatch.sh [--help]
 
 Runs scripts/checkpatch.pl --strict of Linux 6.12 on tcp_*.c, include/hetcc/*.h,
-tests/debug/*/*.c, and on santacruz_opt.patch; any ERROR, WARNING or CHECK fails.  The script is taken
-from Debian's linux-source-6.12 package, once, into build/checkpatch.
+tests/modules/bad_module/*.c, and on santacruz_opt.patch; any ERROR, WARNING or
+CHECK fails.  The script is taken from Debian's linux-source-6.12 package, once,
+into build/checkpatch.
 END
 }
 
@@ -66,7 +67,7 @@ main() {
 	shopt -s nullglob
 	mapfile -t files < <(module_sources .)
 	[ ${#files[@]} -gt 0 ] || die "no tcp_*.c in the top directory"
-	files+=(include/hetcc/*.h tests/debug/*/*.c)
+	files+=(include/hetcc/*.h tests/modules/bad_module/*.c)
 	extract_scripts
 	check "${files[@]}" || die "checkpatch.pl --strict found the faults above"
 	check_patch santacruz_opt.patch ||

@@ -11,11 +11,11 @@ ci=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 
 readonly venv=$HETCC_BUILD/venv
 readonly logs=$HETCC_BUILD/lint
-readonly all_checks=(checkpatch sparse fnlen shellcheck ruff mypy)
+readonly all_checks=(checkpatch sparse fnlen shellcheck ruff mypy imports)
 
 usage() {
 	cat <<'END'
-usage: tools/ci/lint.sh [--help] [CHECK...]
+usage: tools/ci/lint.sh [--help | --list | CHECK...]
 
 Runs the named static checks, all of them when none is named:
 
@@ -25,10 +25,12 @@ Runs the named static checks, all of them when none is named:
   shellcheck  every shell script
   ruff        the Python code of tools/ and tests/
   mypy        the types of the same
+  imports     the layers of hetlab: [tool.importlinter] in pyproject.toml
 
 Prints "ok" or "not ok" for each, with the output of those that fail; the
-output of all is kept in build/lint.  ruff and mypy are those of the virtual
-environment build/venv, which "make venv" makes.
+output of all is kept in build/lint; --list prints their names.  ruff, mypy and
+lint-imports are those of the virtual environment build/venv, which "make
+setup" makes.
 END
 }
 
@@ -78,7 +80,7 @@ check_shellcheck() {
 # venv_tool COMMAND...: run a tool of the virtual environment on our Python.
 venv_tool() {
 	local paths=() path
-	[ -x "$venv/bin/$1" ] || die "build/venv has no $1: run make venv"
+	[ -x "$venv/bin/$1" ] || die "build/venv has no $1: run make setup"
 	for path in tools tests; do
 		[ ! -d "$path" ] || paths+=("$path")
 	done
@@ -91,6 +93,13 @@ check_ruff() {
 
 check_mypy() {
 	venv_tool mypy
+}
+
+# By itself: it knows its package by name, not by a path.
+check_imports() {
+	[ -x "$venv/bin/lint-imports" ] ||
+		die "build/venv has no lint-imports: run make setup"
+	PYTHONPATH=tools/lab "$venv/bin/lint-imports" --no-logo --no-cache
 }
 
 # run_check NUMBER NAME: run one check and print the result.
@@ -110,10 +119,12 @@ main() {
 	for name in "$@"; do
 		case $name in
 		--help | -h) usage && exit 0 ;;
-		checkpatch | sparse | fnlen | shellcheck | ruff | mypy)
+		--list) printf '%s\n' "${all_checks[@]}" && exit 0 ;;
+		*)
+			[[ " ${all_checks[*]} " == *" $name "* ]] ||
+				{ usage >&2 && die "unknown check: $name"; }
 			checks+=("$name")
 			;;
-		*) usage >&2 && die "unknown check: $name" ;;
 		esac
 	done
 	[ ${#checks[@]} -gt 0 ] || checks=("${all_checks[@]}")

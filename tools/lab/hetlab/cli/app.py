@@ -30,6 +30,19 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+ScenariosArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SCENARIO...",
+        help="names (hetlab list) or TOML files; NAME@VARIANT, NAME[KEY=VALUE,...]: a point of a sweep",
+    ),
+]
+CcOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[@PRESET][:param=value,...]", help="congestion control; repeatable; default: the scenario's"
+    ),
+]
 SenderOption = Annotated[str | None, typer.Option(metavar="[USER@]HOST", help="--on hosts: where flows start")]
 ReceiverOption = Annotated[str | None, typer.Option(metavar="[USER@]HOST", help="--on hosts: where flows end")]
 SenderAddressOption = Annotated[
@@ -61,19 +74,8 @@ def kernel_command(
 
 @app.command("run")
 def run_command(
-    scenarios: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SCENARIO...",
-            help="names (hetlab list) or TOML files; NAME@VARIANT, NAME[KEY=VALUE,...]: a point of a sweep",
-        ),
-    ],
-    cc: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[@PRESET][:param=value,...]", help="congestion control; repeatable; default: the scenario's"
-        ),
-    ] = None,
+    scenarios: ScenariosArgument,
+    cc: CcOption = None,
     seed: Annotated[list[int] | None, typer.Option(help="seed; repeatable")] = None,
     seeds: Annotated[int | None, typer.Option(metavar="K", help="seeds 1 to K")] = None,
     set_: Annotated[

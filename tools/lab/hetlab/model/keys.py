@@ -36,22 +36,29 @@ class Key:
         return value
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Have pydantic check the range; called on the host only."""
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_after_validator_function(self.check, handler(source))
+        """For pydantic, which only the host has: check the range after the type."""
+        return {
+            "type": "function-after",
+            "function": {"type": "no-info", "function": self.check},
+            "schema": handler(source),
+        }
 
 
 class OneOrMore:
     """A scenario file may give one value where a list is taken."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Have pydantic make a list of one; called on the host only."""
-        from pydantic_core import core_schema
+        """For pydantic, which only the host has: make a list of one before the type is looked at."""
+        return {
+            "type": "function-before",
+            "function": {"type": "no-info", "function": self.listed},
+            "schema": handler(source),
+        }
 
-        return core_schema.no_info_before_validator_function(
-            lambda value: value if isinstance(value, list | tuple) or value is None else [value], handler(source)
-        )
+    @staticmethod
+    def listed(value: Any) -> Any:
+        """A list, or one of what is not a list."""
+        return value if isinstance(value, list | tuple) or value is None else [value]
 
 
 class Checked:

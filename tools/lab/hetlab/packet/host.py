@@ -14,7 +14,7 @@ from hetlab.packet.model import Env, Script
 from hetlab.packet.parser import parse
 from hetlab.paths import TOP, VENV
 
-SCRIPTS = TOP / "tests" / "packet"
+FOLDERS = (TOP / "tests" / "packet", TOP / "tests" / "option" / "packet")
 VERSIONS = (4, 6)
 POINT = re.compile(r"^(ok|not ok) \d+ - (\S+) ipv(\d)$")
 Points = dict[tuple[str, int], tuple[bool, str]]
@@ -41,14 +41,19 @@ def command(scripts: list[Path], ip: str | None, pcap_dir: Path | None, verbose:
     return [*words, *["--verbose"] * verbose, "--", *map(str, scripts)]
 
 
+def our_scripts() -> list[Path]:
+    """The packet scripts of this tree, by name."""
+    return sorted((path for folder in FOLDERS for path in folder.glob("*.pkt")), key=lambda path: path.name)
+
+
 @functools.cache
 def _ours() -> dict[Path, Script]:
-    """The scripts of tests/packet."""
-    return {p: parse(str(p), p.read_text(), Env(VERSIONS[0], True)) for p in sorted(SCRIPTS.glob("*.pkt"))}
+    """The same, parsed for the patched kernel and IPv4."""
+    return {path: parse(str(path), path.read_text(), Env(VERSIONS[0], True)) for path in our_scripts()}
 
 
 def scripts_of(claim: str) -> tuple[Path, ...]:
-    """Scripts of tests/packet that name a claim, by its name of today or an older one."""
+    """Our scripts that name a claim (a line ``// claim: ID``), by its name of today or an older one."""
     known = {claim, *names.old_forms(claim)}
     return tuple(path for path, script in _ours().items() if script.directives.get("claim") in known)
 

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How tests call hetlab and the scripts of this tree, and the types of the fixtures that do (conftest.py)."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).resolve().parent.parent
+
+Done = subprocess.CompletedProcess[str]
+Hetlab = Callable[..., Done]  # fixture hetlab: as call_hetlab
+Run = Callable[..., list[dict[str, Any]]]  # fixture run_json: arguments of hetlab run, to its results
+
+
+def call(*args: str | Path, timeout: float = 1800, **env: str) -> Done:
+    """Run a command in the top directory, with these environment variables; exit status not checked."""
+    words = [str(a) for a in args]
+    return subprocess.run(
+        words, capture_output=True, text=True, cwd=TOP, timeout=timeout, check=False, env=os.environ | env
+    )
+
+
+def call_hetlab(*args: str | Path, cwd: Path | None = None, timeout: float = 900) -> Done:
+    """Run tools/hetlab; output captured, exit status not checked."""
+    return subprocess.run(
+        [str(TOP / "tools" / "hetlab"), *map(str, args)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=timeout,
+        check=False,
+        env=os.environ | {"COLUMNS": "200"},
+    )

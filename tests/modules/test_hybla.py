@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0
+"""hybla_ext where it has the whole window: what the stack does for others, and hostile streams of ACKs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands import Hetlab, Run
+
+pytestmark = pytest.mark.virtual
+GUEST = Path(__file__).with_name("hybla_guest.py")
+RTT_US = 300_000
+
+LINKS = """base = "base"
+title = "test"
+routers = ["r1", "r2"]
+duration_s = {duration_s}
+[link.access]
+ends = ["s", "r1"]
+forward = {{ rate_mbit = 1000 }}
+reverse = {{ rate_mbit = 100 }}
+[link.narrow]
+ends = ["r1", "r2"]
+forward = {{ {forward} }}
+reverse = {{ {reverse} }}
+[link.exit]
+ends = ["r2", "d"]
+forward = {{ rate_mbit = 1000 }}
+[measure]
+steady_from_s = {steady_from_s}
+sample_ms = 500
+owd = false
+"""
+
+
+def guest(hetlab: Hetlab, case: str) -> tuple[dict[str, int], dict[str, int]]:
+    """What the connection says before and after."""
+    done = hetlab("exec", "--", "python3", str(GUEST), case)
+    assert done.returncode == 0, done.stderr
+    before, after = map(json.loads, done.stdout.splitlines())
+    return before, after
+
+
+def test_idle_time_takes_the_window(hetlab: Hetlab) -> None:
+    before, after = guest(hetlab, "idle")
+    assert before["cwnd"] > 100
+    assert after["cwnd"] <= 10 and after["unacked"] < before["cwnd"] / 4
+    assert after["ssthresh"] >= before["cwnd"] / 2
+
+
+def test_all_lost_is_congestion(hetlab: Hetlab) -> None:
+    before, after = guest(hetlab, "outage")
+    assert before["cwnd"] > 100
+    assert after["ssthresh"] <= 0.8 * before["cwnd"]
+
+
+def test_a_socket_that_connects_again_begins_anew(hetlab: Hetlab) -> None:
+    before, after = guest(hetlab, "again")
+    assert before["minrtt_us"] == pytest.approx(RTT_US, rel=0.01)
+    assert after["minrtt_us"] == pytest.approx(RTT_US, rel=0.01)
+    assert 10 <= after["cwnd"] < before["cwnd"]
+
+
+def test_bunches_of_acks_are_no_fast_path(run_json: Run, tmp_path: Path) -> None:
+    """ACKs in slots of 20 ms, 5 us apart: six of them would be a path of 2 Gbit/s."""
+    satellite = "rate_mbit = 20, delay_ms = 300, queue_bdp = 1"
+    links = LINKS.format(
+        duration_s=12, steady_from_s=0, forward=satellite, reverse="rate_mbit = 1000, delay_ms = 300, slot_ms = 20"
+    )
+    path = tmp_path / "bunches.toml"
+    path.write_text(links + "[flow.main]\nbytes = 10_000_000\n")
+    reno, ours = run_json(path, "--cc", "reno", "--cc", "hybla_ext", "--machines", "1", "--out", tmp_path)
+    sent_again = {r["cc"]: r["flows"][0]["bytes_retrans"] / r["flows"][0]["bytes_sent"] for r in (reno, ours)}
+    assert sent_again["hybla_ext"] <= max(sent_again["reno"], 0.01)
+    assert ours["flows"][0]["complete"]
+
+
+def test_a_path_that_gets_short_makes_it_reno(run_json: Run, tmp_path: Path) -> None:
+    """From 40 to 20 ms, below RTT0, a buffer of 3 ms: losses are no longer the link's."""
+    narrow = "rate_mbit = 50, delay_ms = 20"
+    links = LINKS.format(duration_s=60, steady_from_s=20, forward=f"{narrow}, queue_pkts = 12", reverse=narrow)
+    others = '[flow.other]\nsrc = "s"\ndst = "d"\ncc = "reno"\ncount = 3\nstart_s = 0.1\nstagger_s = 0.2\n'
+    event = '[[event]]\nat_s = 8\nlink = "narrow"\ndelay_ms = 10\n'
+    path = tmp_path / "short.toml"
+    path.write_text(links + others + event)
+    (run,) = run_json(path, "--cc", "hybla_ext", "--out", tmp_path)
+    ours, *reno = (flow["steady_goodput_mbit"] for flow in run["flows"])
+    assert ours <= 2 * sum(reno) / 3
+
+
+@pytest.mark.parametrize(("delay_ms", "like"), [(0.2, 0), (20, 2)])
+def test_paths_of_less_than_1_ms_are_not_spaced(run_json: Run, tmp_path: Path, delay_ms: float, like: int) -> None:
+    """By default: as with pacing=0 there, and as with pacing=2 on longer ones, to the last digit."""
+    narrow = f"rate_mbit = 50, delay_ms = {delay_ms}"
+    links = LINKS.format(duration_s=3, steady_from_s=0, forward=f"{narrow}, queue_pkts = 12", reverse=narrow)
+    path = tmp_path / "spacing.toml"
+    path.write_text(links + "[flow.main]\nbytes = 10_000_000\n")
+    ways = [word for pacing in range(3) for word in ("--cc", f"hybla_ext:pacing={pacing}")]
+    runs = run_json(path, *ways, "--machines", "1", "--out", tmp_path)
+    none, default, always = ([r["flows"][0], r["queue"]] for r in runs)
+    assert none != always
+    assert default == (none, default, always)[like]

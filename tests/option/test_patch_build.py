@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0
+"""santacruz_opt.patch: builds without messages, also as generated for other kernel series."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import rebase
+from commands import call
+
+pytestmark = pytest.mark.build
+
+
+def test_option_patch_builds_without_messages() -> None:
+    """In and out, gcc and clang, 32 and 64 bit; sparse and W=1."""
+    done = call("tools/ci/option_patch.sh")
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert done.stderr.count("no messages") == 4
+
+
+def test_option_patch_for_6_1_builds_without_messages() -> None:
+    """Generated, applied without fuzz, in and out; 7.2: tools/ci/option_patch.sh --series 7.2."""
+    done = call("tools/ci/option_patch.sh", "--series", "6.1")
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert done.stderr.count("no messages") == 2
+
+
+@pytest.mark.parametrize("change", ["nothing", "what is merged", "what conflicts"])
+def test_rebase_follows_the_patch_or_stops(change: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A changed patch arrives in the generated one; where it conflicts nothing is generated."""
+    old, new = {
+        "nothing": ("", ""),
+        "what is merged": ("+\tmemset(opt, 0, sizeof(*opt));\n", "+\tmemset(opt, 1, sizeof(*opt));\n"),
+        "what conflicts": ("tcp_sc_ok(tp))\n \t\treturn;", "!!tcp_sc_ok(tp))\n \t\treturn;"),
+    }[change]
+    truth = rebase.TRUTH.read_text()
+    assert old in truth
+    changed = tmp_path / "changed.patch"
+    changed.write_text(truth.replace(old, new, 1))
+    call("tools/kernel/rebase.py", "6.1")
+    shutil.copytree(rebase.BUILD / "rebase", tmp_path / "rebase", symlinks=True)
+    monkeypatch.setattr(rebase, "TRUTH", changed)
+    monkeypatch.setattr(rebase, "BUILD", tmp_path)
+    if change == "what conflicts":
+        with pytest.raises(rebase.RebaseError, match="conflict"):
+            rebase.generate("6.1")
+    else:
+        assert (new or "KUNIT_EXPECT_MEMEQ") in rebase.generate("6.1").read_text()
+
+
+def test_rebase_says_what_is_wrong() -> None:
+    done = call("tools/kernel/rebase.py", "5.10")
+    assert done.returncode != 0
+    assert "6.1" in done.stderr and "7.2" in done.stderr
+    wrong = call("tools/ci/option_patch.sh", "--series", "5.10")
+    assert wrong.returncode != 0
+    assert "--series: 6.1, 6.12 or 7.2" in wrong.stderr

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0
+"""All packet scripts in one machine per kernel, and that a script which is wrong fails."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from commands import Hetlab
+from hetlab.build.kernel import OPTION_PATCH
+from hetlab.packet.host import Points, our_scripts, points
+from hetlab.packet.model import Env
+from hetlab.packet.parser import parse
+from hetlab.paths import TOP
+from option.dissect import dissect
+
+pytestmark = pytest.mark.virtual
+SCRIPTS = our_scripts()
+KERNELS = ["unpatched"] + ["patched"] * OPTION_PATCH.is_file()
+
+
+@pytest.fixture(scope="module", params=KERNELS)
+def outcome(request: pytest.FixtureRequest, hetlab: Hetlab) -> tuple[bool, Points]:
+    """One machine per kernel for all scripts: whether it is patched, and what they gave."""
+    patched = request.param == "patched"
+    done = hetlab("packet", "--patched" if patched else "--no-patched", *SCRIPTS)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return patched, points(done.stdout)
+
+
+@pytest.mark.parametrize("version", [4, 6], ids=["ipv4", "ipv6"])
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: p.stem)
+def test_script(outcome: tuple[bool, Points], path: Path, version: int) -> None:
+    patched, results = outcome
+    script = parse(str(path), path.read_text(), Env(version, patched))
+    if script.settings.ip not in (None, version):
+        assert (path.name, version) not in results
+        return
+    held, said = results[path.name, version]
+    must_fail = not patched and script.directives.get("unpatched") == "fails"
+    assert held != must_fail, said or "it holds on the unpatched kernel: the claim is not shown"
+
+
+@pytest.mark.skipif(not OPTION_PATCH.is_file(), reason="this tree has no santacruz_opt.patch")
+@pytest.mark.parametrize("version", [4, 6])
+def test_dissector_reads_our_captures(hetlab: Hetlab, tmp_path: Path, version: int) -> None:
+    """What the kernel wrote: two SYNs, Data.copy 1 and 2, echoes, a window, nothing malformed."""
+    script = TOP / "tests" / "packet" / "sc-receiver-echo.pkt"
+    done = hetlab("packet", "--patched", "--pcap-dir", tmp_path, script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pcap = tmp_path / f"sc-receiver-echo-ipv{version}.pcap"
+    fields = [
+        f"santacruz.{name}" for name in ("length", "data_copy", "ack_copy", "ack_sn_rel", "holes_rel", "malformed")
+    ]
+    rows = [tuple(row.values()) for row in dissect(pcap, *fields, keep="santacruz")]
+    assert [row[0] for row in rows[:2]] == ["4", "4"]
+    assert not any(row[5] for row in rows)
+    assert {row[1] for row in rows if row[0] == "5"} == {"1", "2", "3"}
+    assert [row[2:4] for row in rows if row[0] in ("13", "16")] == [
+        ("1", "1"),
+        ("1", "2001"),
+        ("2", "1001"),
+        ("3", "1001"),
+    ]
+    assert [row[4] for row in rows if row[0] == "16"] == ["1001-2001"]
+
+
+HEAD = """0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 connect(3, ..., ...) = -1 EINPROGRESS
++0 > S 0:0(0)
++.1 < S. 0:0(0) ack 1 win 65535 <mss 1000>
++0 > . 1:1(0) ack 1
+"""
+
+
+WRONG = [
+    ("+0 > . 1:1(0) ack 1", "the kernel sent nothing up to"),
+    ("+0 write(3, ..., 100) = 99", "returned 100, not 99"),
+    ("+0 write(3, ..., 100) = 100\n+0 > P. 1:101(100) ack 2", "wrong ack"),
+    ("+0 write(3, ..., 100) = 100\n+0 > P. 1:100(99) ack 1", "wrong length"),
+    ("+0 write(3, ..., 100) = 100\n+0 > P. 1:101(100) ack 1 <TS val any ecr any>", "wrong options"),
+    ("+0 write(3, ..., 100) = 100\n+.01 > P. 1:101(100) ack 1", "too early"),
+    ("+0 write(3, ..., 100) = 100\n+.1 %{ pass }%", "a packet that no line expects"),
+    ("+0 write(3, ..., 100) = 100", "after this line the kernel sent a packet"),
+    ("+0 %{ assert tcpi_snd_cwnd == 3 }%", "tcpi_snd_cwnd = 10"),
+    ('+0 %{ assert MIB["TcpExtNone"] == 0 }%', "no counter of this kernel"),
+    ("+0 `exit 3`", "ended with 3"),
+    ("+0 read(3, ..., 10) = 10", "failed with EAGAIN"),
+    ("+0 frob(3) = 0", "frob is not known"),
+    ("0 > . 1:1(0)", "nothing"),
+]
+
+
+@pytest.fixture(scope="module")
+def wrong(hetlab: Hetlab, tmp_path_factory: pytest.TempPathFactory) -> Points:
+    """One machine for all scripts that must fail."""
+    directory = tmp_path_factory.mktemp("wrong")
+    paths = [directory / f"{number}.pkt" for number in range(len(WRONG))]
+    for path, (lines, _) in zip(paths, WRONG, strict=True):
+        path.write_text(HEAD + lines + "\n")
+    done = hetlab("packet", *paths)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"1..{2 * len(WRONG)}" in done.stdout.splitlines()
+    return points(done.stdout)
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_a_wrong_script_fails_at_its_line(wrong: Points, number: int) -> None:
+    lines, words = WRONG[number]
+    for version in (4, 6):
+        held, said = wrong[f"{number}.pkt", version]
+        assert not held and words in said
+        assert f"{number}.pkt:{HEAD.count(chr(10)) + 1 + lines.count(chr(10))}: " in said
+
+
+def test_a_script_that_cannot_be_understood(hetlab: Hetlab, tmp_path: Path) -> None:
+    path = tmp_path / "bad.pkt"
+    path.write_text("0 > . 1:1(0)\n+0 listen 3\n")
+    done = hetlab("packet", path)
+    assert done.returncode == 2
+    assert "bad.pkt:2: " in done.stderr
+    assert hetlab("packet", tmp_path / "none.pkt").returncode == 2
+
+
+def test_pcap_and_every_packet(hetlab: Hetlab, tmp_path: Path) -> None:
+    """A capture counts time from the beginning of the script."""
+    name = "handshake-active"
+    done = hetlab("packet", "--ip=6", "--verbose", "--pcap-dir", tmp_path, TOP / "tests" / "packet" / f"{name}.pkt")
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = [line for line in done.stdout.splitlines() if re.match(r"# [\d.]+ [<>] ", line)]
+    command = ["tcpdump", "-ttnr", str(tmp_path / f"{name}-ipv6.pcap")]
+    dump = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(dump) == len(said) == 8
+    assert [float(line.split()[0]) for line in dump] == [float(line.split()[1]) for line in said]
