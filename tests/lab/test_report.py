@@ -5,6 +5,7 @@ import base64
 import json
 import re
 import time
+from dataclasses import asdict
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 from hetlab.errors import LabError
 from hetlab.model import files, resolve
+from hetlab.model.result import FORMAT_VERSION, from_json
 from hetlab.plots import flows, style
 from hetlab.report import page, runs, series
 from hetlab.results import store
@@ -29,7 +31,7 @@ HASHES = {"kernel": "00112233aabbccdd", "modules": "ddccbbaa33221100", "commit":
 def resolved(name: str = "sc-basic", *sets: str) -> dict[str, Any]:
     """A scenario of ours as it is in result.json."""
     found = files.load(name, list(sets))[0]
-    return dict(json.loads(json.dumps(resolve.resolve(found))))
+    return dict(json.loads(json.dumps(asdict(resolve.resolve(found)))))
 
 
 def flow_result(flow: dict[str, Any], mbit: float) -> dict[str, Any]:
@@ -44,7 +46,7 @@ def flow_result(flow: dict[str, Any], mbit: float) -> dict[str, Any]:
 def result(sc: dict[str, Any], cc: str, params: dict[str, str], seed: int, mbit: float) -> dict[str, Any]:
     """What hetlab run leaves in result.json."""
     return {
-        "format": store.FORMAT_VERSION,
+        "format": FORMAT_VERSION,
         "scenario": sc["name"],
         "seed": seed,
         "cc": cc,
@@ -61,7 +63,9 @@ def result(sc: dict[str, Any], cc: str, params: dict[str, str], seed: int, mbit:
             "loss_model_drops": 0,
         },
         "owd_ms": {"mean": 47.5, "variance": 2.0, "min": 40.1, "p50": 47.0, "p95": 60.5, "p99": 62.0, "packets": 500},
+        "delivery_ms": None,
         "jain": 0.987,
+        "jain_steady": 0.987,
         "title": sc["title"],
         "kernel_release": "6.12.0-hetlab",
         "reproducible": True,
@@ -94,7 +98,7 @@ def write_series(directory: Path, sc: dict[str, Any]) -> None:
     names = [sc["measure"]["bottleneck"]] * len(often)
     table(directory / "queue.parquet", queue=names, t=often, pkts=np.floor(often * 9 % 17))
     delay = np.where(np.arange(len(often)) % 50 == 7, np.nan, 40 + 20 * np.sin(often) ** 2)
-    for src, dst in sc["measure"]["owd"]:
+    for src, dst in sc["owd_pairs"]:
         table(directory / f"owd-{src}-{dst}.parquet", t=often, owd_ms=delay)
 
 
@@ -102,11 +106,11 @@ def write_run(
     out: Path, sc: dict[str, Any], cc: str, params: dict[str, str] | None = None, seed: int = 1, mbit: float = 1.4
 ) -> Path:
     """One run, complete."""
-    job = {"scenario": sc, "cc": cc, "cc_params": params or {}, "seed": seed}
-    directory = store.run_dir(out, job)
+    text = json.dumps(result(sc, cc, params or {}, seed, mbit))
+    directory = store.run_dir(out, from_json(text))
     directory.mkdir(parents=True)
     write_series(directory, sc)
-    (directory / "result.json").write_text(json.dumps(result(sc, cc, params or {}, seed, mbit)))
+    (directory / "result.json").write_text(text)
     (directory / "run.json").write_text('{"wall_s": 1.25}')
     return directory
 
@@ -314,12 +318,12 @@ def test_several_flows(tmp_path: Path) -> None:
     assert heads == ["cc under test", "main under test", "rival cubic", "noise UDP"]
     goodput = next(row for row in p.rows if row and row[0][0] == "Reno")
     assert [text for text, _best in goodput] == ["Reno", "1.400", "0.700", "0.467"]
-    assert "sends 0.3 Mbit/s, packets of 1000 bytes, on 1 s, off 2 s" in p.text
+    assert "packet 1000 bytes, rate 0.3 Mbit/s, on 1 s, off 2 s" in p.text
 
 
 def test_series_of_flows(tmp_path: Path) -> None:
     directory = write_run(tmp_path, several_flows(), "reno")
-    flows = series.read_flows(runs.Run(directory, json.loads((directory / "result.json").read_text())))
+    flows = series.read_flows(runs.Run(directory, store.read(directory / "result.json")))
     assert [(f.name, f.cc) for f in flows] == [("main", None), ("rival", "cubic")]
     assert np.isnan(flows[0].ssthresh[:19]).all() and flows[0].ssthresh[19] == 15
     assert flows[0].srtt_ms[0] == 95
@@ -331,13 +335,13 @@ def test_series_of_flows(tmp_path: Path) -> None:
 
 def test_long_runs_have_bins_of_a_second(tmp_path: Path) -> None:
     directory = write_run(tmp_path, resolved("sc-basic", "duration_s=30"), "reno")
-    flows = series.read_flows(runs.Run(directory, json.loads((directory / "result.json").read_text())))
+    flows = series.read_flows(runs.Run(directory, store.read(directory / "result.json")))
     assert flows[0].goodput[0] == pytest.approx(np.arange(1, 31))
 
 
 def test_nothing_but_numbers(tmp_path: Path) -> None:
     sc = resolved()
-    sc["measure"]["owd"] = []
+    sc["owd_pairs"] = []
     for cc in ("reno", "cubic"):
         directory = write_run(tmp_path, sc, cc)
         change(directory, owd_ms=None, jain=None)
@@ -358,7 +362,7 @@ def test_empty_tables_and_unknown_values(tmp_path: Path) -> None:
     sc = resolved()
     sc["measure"]["bottleneck"] = None
     directory = write_run(tmp_path, sc, "reno")
-    empty = dict.fromkeys(("steady_mean_pkts", "p95_pkts", "max_pkts", "drops"))
+    empty = dict.fromkeys(("steady_mean_pkts", "steady_min_pkts", "steady_max_pkts", "p95_pkts", "max_pkts", "drops"))
     flow = flow_result(sc["flows"][0], 0.0) | {"retransmits": None, "timeouts": None, "srtt_ms": None}
     change(directory, queue={"link": None, "loss_model_drops": 0} | empty, flows=[flow])
     for name in ("flows", "received"):
@@ -393,8 +397,9 @@ def test_loss_in_words(tmp_path: Path, loss: dict[str, Any], text: str) -> None:
         "1.5 Mbit/s",
         "40 ms ± 2 ms",
         "17 pkts, codel",
-        f"{text}, reordered 3 %",
+        text,
         "1000 bytes",
+        "reorder 3 %",
     ]
 
 

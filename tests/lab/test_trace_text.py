@@ -130,8 +130,8 @@ def test_module_without_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_only_runs_with_santacruz_are_traced() -> None:
     basic = files.load("sc-basic")
     both = [jobs.parse_cc("reno"), jobs.parse_cc("santacruz:n_op=2")]
-    assert [job.get("trace") for job in jobs.make(basic, both, [1], True)] == [None, True]
-    assert [job.get("trace") for job in jobs.make(basic, both, [1])] == [None, None]
+    assert [job.trace for job in jobs.make(basic, both, [1], True)] == [False, True]
+    assert [job.trace for job in jobs.make(basic, both, [1])] == [False, False]
     with pytest.raises(LabError, match="no flow of these runs uses santacruz"):
         jobs.make(basic, both[:1], [1], True)
 

@@ -92,7 +92,7 @@ check_ruff() {
 }
 
 check_mypy() {
-	venv_tool mypy tools/hetcc
+	venv_tool mypy
 }
 
 # By itself: it knows its package by name, not by a path.

@@ -5,9 +5,10 @@ import json
 import signal
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 from rich.table import Table
@@ -18,7 +19,8 @@ from hetlab.cli.tables import claims_table, show, table
 from hetlab.errors import LabError
 from hetlab.hosts import options
 from hetlab.machines import qemu_files
-from hetlab.model import files, jobs, scenario
+from hetlab.model import files, jobs
+from hetlab.model.result import RunResult
 from hetlab.paths import BUILD, SCENARIOS
 
 app = typer.Typer(
@@ -101,17 +103,17 @@ def run_command(
     two = options.options(on, sender, receiver, sender_address, receiver_address, traffic, netem, ssh_option)
     loaded = [s for name in scenarios for s in files.load(name, set_)]
     if patched is None:
-        patched = any(scenario.needs_option(s) for s in loaded)
+        patched = any(point.scenario.needs_option for point in loaded)
     variants = [jobs.parse_cc(text) for text in cc or []]
     planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds), trace)
     planned = [options.fit(job, two) for job in planned] if two else planned
     directory = out or BUILD / "results" / time.strftime("%Y%m%d-%H%M%S")
-    rows: list[dict[str, Any]] = []
+    rows: list[RunResult] = []
 
-    def report(result: dict[str, Any]) -> None:
+    def report(result: RunResult) -> None:
         rows.append(result)
         if as_json:
-            print(json.dumps(result), flush=True)
+            print(json.dumps(asdict(result)), flush=True)
 
     places = {"virtual": virtual(machines), "vm": emulated(kernel_, clock, machines), "host": this_machine}
     campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched)
@@ -254,9 +256,9 @@ def list_command() -> None:
     t.add_column("what it models")
     t.add_column("length", justify="right", no_wrap=True)
     for path in sorted(SCENARIOS.glob("*.toml")):
-        model = files.load(path.stem)[0].model
-        if not model.abstract:
-            t.add_row(path.stem, model.title, f"{model.duration_s:g} s")
+        scenario = files.load(path.stem)[0].scenario
+        if not scenario.abstract:
+            t.add_row(path.stem, scenario.title, f"{scenario.duration_s:g} s")
     show(t)
 
 

@@ -127,8 +127,8 @@ def warnings(hosts: list[Any], rtt_ms: float, cc: str = "", links: Any = None) -
     if module in MODULES and origin(hosts[0], module) == "other":
         found.append(f"{hosts[0]}: {module} is not built from this tree's sources")
     if links:
-        rtt_ms += links.arriving.delay_ms + links.leaving.delay_ms
-        rate_mbit = min(way.rate_mbit or math.inf for way in (links.arriving, links.leaving))
+        rtt_ms += links.arriving.direction.delay_ms + links.leaving.direction.delay_ms
+        rate_mbit = min(way.direction.rate_mbit or math.inf for way in (links.arriving, links.leaving))
         most_mbit = window_mbit(hosts, rtt_ms)
         if most_mbit < rate_mbit < math.inf:
             found.append(f"tcp_rmem and tcp_wmem allow {most_mbit:.1f} Mbit/s at {rtt_ms:.0f} ms, not {rate_mbit:g}")

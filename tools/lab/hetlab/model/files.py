@@ -12,14 +12,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from hetlab.errors import LabError
-from hetlab.model.limits import LIMITS
-from hetlab.model.scenario import Scenario, ScenarioModel
+from hetlab.model.scenario import Point
+from hetlab.model.validate import validate
 from hetlab.paths import SCENARIOS
-
-FORMAT = 1
 
 
 def find(name: str) -> Path:
@@ -76,27 +72,8 @@ def assign(data: dict[str, Any], key: str, value: Any, where: str) -> None:
     data[last] = value
 
 
-def explain(err: ValidationError, source: str) -> str:
-    """Every fault of a scenario: file, key, value, allowed range."""
-    lines = []
-    for fault in err.errors():
-        key = ".".join(str(part) for part in fault["loc"]) or "scenario"
-        message = fault["msg"].removeprefix("Value error, ")
-        shown = "" if fault["type"] in ("missing", "value_error") else f" = {fault['input']!r}"
-        named = [part for part in fault["loc"] if isinstance(part, str)]
-        lines.append(f"{source}: {key}{shown}: {message}{_range_of(named[-1] if named else '')}")
-    return "\n".join(lines)
-
-
-def _range_of(name: str) -> str:
-    if name not in LIMITS:
-        return ""
-    low, high = LIMITS[name]
-    return f" (allowed range {low:g}..{high:g})"
-
-
-def load(name: str, sets: list[str] | None = None) -> list[Scenario]:
-    """Load a scenario with ``--set`` overrides; one Scenario per point of its sweep."""
+def load(name: str, sets: list[str] | None = None) -> list[Point]:
+    """Load a scenario with ``--set`` overrides; each point of its sweep."""
     path = find(name)
     data = read(path)
     for item in sets or []:
@@ -104,8 +81,7 @@ def load(name: str, sets: list[str] | None = None) -> list[Scenario]:
         if not eq or not key:
             raise LabError(f"--set {item}: must be key=value, e.g. link.bottleneck.forward.rate_mbit=10")
         assign(data, key, parse_value(text), f"--set {item}")
-    data.setdefault("format", FORMAT)
-    _validate(path.stem, str(path.name), data)
+    validate(data, path.name)
     sweep = data.pop("sweep", {})
     points = []
     for values in itertools.product(*sweep.values()):
@@ -114,15 +90,9 @@ def load(name: str, sets: list[str] | None = None) -> list[Scenario]:
             for key in keys.split("+"):
                 assign(point, key, value, f"{path.name}: sweep")
         suffix = ",".join(f"{k}={v}" for k, v in zip(sweep, values, strict=True))
-        points.append(_validate(f"{path.stem}[{suffix}]" if suffix else path.stem, path.name, point))
+        full = f"{path.stem}[{suffix}]" if suffix else path.stem
+        points.append(Point(full, path.name, validate(point, path.name)))
     return points
-
-
-def _validate(name: str, source: str, data: dict[str, Any]) -> Scenario:
-    try:
-        return Scenario(name, source, ScenarioModel.model_validate(data))
-    except ValidationError as err:
-        raise LabError(explain(err, source)) from err
 
 
 def parse_value(text: str) -> Any:
