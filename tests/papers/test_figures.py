@@ -84,6 +84,7 @@ def test_every_figure_and_the_tables_are_written(evidence: Evidence, tmp_path: P
         assert path.stat().st_size < MAX_BYTES
 
 
+@pytest.mark.build
 def test_some_figures_need_their_runs_alone(evidence: Evidence, tmp_path: Path) -> None:
     chosen = outputs.select(["fr-fig8", "wireless-fig4"])
     assert [output.name for output in chosen] == ["wireless-fig4", "fr-fig8"]
