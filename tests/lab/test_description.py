@@ -14,6 +14,8 @@ from hetlab.model.scenario import Experiment, Measure
 from hetlab.report.description import description, quantity
 from hetlab.report.runs import Group
 
+pytestmark = pytest.mark.fast
+
 FLOW = Flow(src="s", dst="d", id=77, name="main", port=5099, duration_s=9, proto="udp", rate_mbit=1)
 BASE = Experiment(
     name="x",

@@ -123,6 +123,7 @@ def test_every_figure(kind: str, labels: list[str], tmp_path: Path) -> None:
     assert len(labels) == 1 or names <= {*said, *legend(figure)}
 
 
+@pytest.mark.build
 @pytest.mark.parametrize("kind", FIGURES)
 def test_nothing_is_clipped(kind: str, tmp_path: Path) -> None:
     labels = [*TEN, "santacruz:n_op=1.5", "santacruz:init_cwnd=2,n_op=1.5,pacing=0,predict=0,startup=0", "stranger"]
@@ -283,6 +284,7 @@ def test_more_variants_than_variations() -> None:
     assert len(style.styles(labels)) == len(labels)
 
 
+@pytest.mark.build
 @pytest.mark.parametrize("label", ["stranger", "", "a:b", ":", "x=1:y=2,z=3", "$\\frac", "_hidden", "ünïcode ✓"])
 def test_strange_labels(label: str, tmp_path: Path) -> None:
     look = style.styles([label])[label]

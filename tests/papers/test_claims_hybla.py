@@ -145,6 +145,7 @@ def ideal(name: str, out: Path, late_rtts: float, at_once: int = 1) -> bool:
     return bool(judge(name, out, result).verdicts["timestamps"].holds)
 
 
+@pytest.mark.build
 @pytest.mark.parametrize(
     ("name", "late_rtts", "holds"),
     [
@@ -162,6 +163,7 @@ def test_course_on_an_ideal_channel(tmp_path: Path, name: str, late_rtts: float,
     assert ideal(name, tmp_path, late_rtts) is holds
 
 
+@pytest.mark.build
 @pytest.mark.parametrize("name", ["hybla-f4-spacing", "hybla-f4-spacing-ms"])
 @pytest.mark.parametrize(("at_once", "holds"), [(2, True), (3, False)])
 def test_spacing_leaves_no_burst(tmp_path: Path, name: str, at_once: int, holds: bool) -> None:

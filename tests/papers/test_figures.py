@@ -87,6 +87,7 @@ def test_every_figure_and_the_tables_are_written(evidence: Evidence, tmp_path: P
         assert path.stat().st_size < MAX_BYTES
 
 
+@pytest.mark.build
 def test_some_figures_need_their_runs_alone(evidence: Evidence, tmp_path: Path) -> None:
     chosen = outputs.select(["faster_recovery-fig8", "santacruz-wireless-fig4"])
     assert [output.name for output in chosen] == ["faster_recovery-fig8", "santacruz-wireless-fig4"]

@@ -14,6 +14,7 @@ from hetlab.model import files, names
 from hetlab.packet import host
 from hetlab.paths import LAB, PAPERS, SCENARIOS
 
+pytestmark = pytest.mark.fast
 MOST_LINES = 400
 
 

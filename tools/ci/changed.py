@@ -44,6 +44,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "tools/ci/": ("tests/style", "tests/option/test_patch_build.py", "tests/packaging"),
     "tools/hetcc": ("tests/packaging",),
     "tools/kernel/rebase": ("tests/option/test_patch_build.py",),
+    "tools/lab/papers/": ("tests/lab", "tests/option", "tests/papers"),
     "tools/mininet/": ("tests/lab/test_exec.py",),
     "tools/packaging/": ("tests/packaging",),
     "tools/scenarios/": ("tests/lab", "tests/modules", "tests/option", "tests/papers"),
