@@ -157,7 +157,8 @@ def test_on_host(hetlab: Hetlab, tmp_path: Path) -> None:
 
 def test_events_that_do_not_fit_fail_the_run(hetlab: Hetlab, tmp_path: Path) -> None:
     """The same with a buffer for a few dozens of events."""
-    code = "from hetlab import cli, tracefs; tracefs.BUFFER_KB = tracefs.BUFFER_MIN_KB = 4; cli.main()"
+    imports = "from hetlab.cli import app; from hetlab.emulation import tracefs"
+    code = f"{imports}; tracefs.BUFFER_KB = tracefs.BUFFER_MIN_KB = 4; app.main()"
     args = "run santacruz-wireless --on host --cc santacruz --set duration_s=15 --trace --out"
     done = hetlab("exec", "--", "sh", "-c", f'python -c "{code}" {args} {tmp_path}')
     assert done.returncode == 1
