@@ -68,7 +68,7 @@ CC_PARAM_MILLI(beta, 700, 500, 1000,
 CC_PARAM_UINT(min_rtt_ms, 0, 0, 10000,
 	      "below this minimum round trip halve as Reno does (ms, 0..10000, 0: never); default 0");
 CC_PARAM_UINT(gfr_ms, 500, 1, 60000,
-	      "GFR: interval between looks at ssthresh (ms, 1..60000, paper 500); default 500");
+	      "GFR: interval at which ssthresh may be raised (ms, 1..60000, paper 500); default 500");
 CC_PARAM_UINT(jump, 0, 0, 1,
 	      "1: a loss may raise the window at once (paper), 0: by slow start; default 0");
 

@@ -2,7 +2,7 @@
 /*
  * Bandwidth estimate from the times in which the bottleneck was busy with us.
  *
- * An ACK stream tells the rate of the path only while the path, and not the
+ * An ACK stream shows the rate of the path only while the path, and not the
  * sender, sets its pace. A packet waits in the bottleneck for its round trip
  * less the minimum; while it does, the bottleneck works. So if everything that
  * an ACK acknowledges was sent before the newest packet of the ACK before it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the modules tell inet_diag (ss -ti).
+ * What the modules report to inet_diag (ss -ti).
  */
 #ifndef HETCC_CC_INFO_H
 #define HETCC_CC_INFO_H

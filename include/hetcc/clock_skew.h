@@ -6,7 +6,7 @@
  * ones (ACK's arrival minus received) shrink by as much; a longer path or a
  * queue does not. Once per epoch the least offset of the empty forward path and
  * the least of the reverse path are held against what the skew so far
- * predicts. What both agree on is skew, the rest is somebody's path.
+ * predicts. What both agree on is skew, the rest is a change of a path.
  */
 #ifndef HETCC_CLOCK_SKEW_H
 #define HETCC_CLOCK_SKEW_H

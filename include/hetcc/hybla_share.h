@@ -2,7 +2,7 @@
 /*
  * The share of a Reno connection with round trip RTT0, held on a longer path.
  *
- * A connection with rho times the round trip of its neighbours has the rate of
+ * A connection with rho times the round trip of the others has the rate of
  * a reference connection among them if
  *
  *   W += rho^2    per round trip, and W -= W / 2    per loss event.        (A)
@@ -102,7 +102,7 @@ static inline bool hybla_share_no_queue(const struct hybla_share *s)
 }
 
 /**
- * hybla_share_lost() - losses that no ACK tells of
+ * hybla_share_lost() - losses that no ACK reports
  * @s: state
  * @lost: newly lost
  */

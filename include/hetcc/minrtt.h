@@ -2,7 +2,7 @@
 /*
  * Minimum round trip of a path that may change.
  *
- * A smaller round trip is believed at once. A longer path looks like a queue
+ * A smaller round trip counts at once. A longer path looks like a queue
  * that does not go away, and is told from one where the queue should be empty:
  * in the rounds after the window was set to BWE * RTTmin or less. A queue of
  * others comes and goes; the delay of a path is the same each time. So

@@ -2,7 +2,7 @@
 /*
  * Minimum round trip of a path that may get longer, by probes.
  *
- * A smaller round trip is believed at once. A longer path looks like a queue
+ * A smaller round trip counts at once. A longer path looks like a queue
  * that does not go away. So when no packet came near the minimum for some
  * rounds, the sender holds its window a round long below what the path takes
  * without a queue, and looks at the round after that:

@@ -114,7 +114,7 @@ static inline u32 santacruz_law_drain(u32 window, s32 n)
  * @lifted: what earlier drains have lifted the base by, 64 us
  *
  * Half of the operating point that does not drain is not ours: a link
- * that waits before it sends, or somebody's queue. The base follows a link, in
+ * that waits before it sends, or a queue of other flows. The base follows a link, in
  * jitter that keeps order by milliseconds; it must not follow a queue, so 10 ms
  * are all it ever gets this way, and half of what is left where half drained.
  *

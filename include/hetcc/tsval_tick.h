@@ -8,7 +8,7 @@
 
 #include "fixed.h"
 
-/* Ten ticks of the coarsest clock that is told apart */
+/* Ten ticks of the coarsest clock that is distinguished */
 #define TSVAL_TICK_PROBE_US	1000000U
 
 /**

@@ -924,7 +924,7 @@ static const struct tap_case cases[] = {
 	{ "no queue is of two rounds", test_no_queue_rounds },
 	{ "nothing in flight", test_flight_zero },
 	{ "a state that begins anew", test_begin },
-	{ "losses that no ACK tells of", test_lost },
+	{ "losses that no ACK reports", test_lost },
 	{ "a mark is a queue", test_marked },
 	{ "equilibrium: rho / sqrt(cut * p)", test_equilibrium },
 	{ "equilibrium of Reno: cut 0.58", test_reno },

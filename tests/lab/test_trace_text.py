@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hetlab.claims.evidence import Evidence, Need, plan
+from hetlab.claims.evidence import Evidence, RunKey, plan
 from hetlab.emulation import tracefs
 from hetlab.errors import LabError
 from hetlab.model import files, jobs
@@ -137,8 +137,8 @@ def test_only_runs_with_santacruz_are_traced() -> None:
 
 
 def test_claims_may_ask_for_the_trace_of_a_run() -> None:
-    plain, traced = Need("santacruz-basic", "santacruz"), Need("santacruz-basic", "santacruz", trace=True)
-    other = Need("santacruz-basic", "santacruz", 2)
+    plain, traced = RunKey("santacruz-basic", "santacruz"), RunKey("santacruz-basic", "santacruz", trace=True)
+    other = RunKey("santacruz-basic", "santacruz", 2)
     planned = plan([plain, other, traced], Evidence(Path("unused")))
     assert [(job.seed, job.trace) for job in planned] == [(1, True), (2, False)]
     assert traced.with_option().trace

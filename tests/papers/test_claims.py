@@ -8,7 +8,7 @@ import pytest
 
 from harness import Result, judge
 from hetlab.claims import evaluate
-from hetlab.claims.evidence import Evidence, Need, plan
+from hetlab.claims.evidence import Evidence, RunKey, plan
 from hetlab.errors import LabError
 from hetlab.model import jobs
 from hetlab.model.job import Job
@@ -17,7 +17,7 @@ from hetlab.packet import host
 pytestmark = pytest.mark.fast
 
 
-def needs_of(chosen: list[evaluate.Claim]) -> set[Need]:
+def needs_of(chosen: list[evaluate.Claim]) -> set[RunKey]:
     return {need for c in chosen for need in c.needs}
 
 
@@ -48,16 +48,16 @@ def test_santacruz_runs_from_both_sources_each_on_its_kernel(tmp_path: Path) -> 
 
 
 def test_the_option_is_part_of_a_scenarios_name() -> None:
-    point = Need("santacruz-wireless-ber[link.wireless.forward.loss.ber=1e-05]", "santacruz:n_op=3", 7)
+    point = RunKey("santacruz-wireless-ber[link.wireless.forward.loss.ber=1e-05]", "santacruz:n_op=3", 7)
     assert point.with_option().scenario == "santacruz-wireless-ber@option[link.wireless.forward.loss.ber=1e-05]"
     assert point.with_option().seed == 7
-    reno = Need("santacruz-basic", "reno")
+    reno = RunKey("santacruz-basic", "reno")
     assert reno.with_option() == reno
 
 
 def test_what_has_no_result_does_not_hold(tmp_path: Path) -> None:
     judged = evaluate.judge(evaluate.select(["santacruz-t2", "santacruz-lost-rexmit"]), Evidence(tmp_path))
-    assert [j.word for j in judged] == ["FAILS"] * 4
+    assert [j.status for j in judged] == ["FAILS"] * 4
     assert all(v.ours.startswith("no result of s") for j in judged for v in j.verdicts.values())
 
 
@@ -75,7 +75,7 @@ def throughput(out: Path, mbit: float, option_mbit: float) -> evaluate.Judgement
 )
 def test_both_sources_must_hold(tmp_path: Path, mbit: float, option_mbit: float, word: str) -> None:
     """1.38 is 3 % off the paper's 1.42 Mbit/s with headers, 1.25 more than 5 %."""
-    assert throughput(tmp_path, mbit, option_mbit).word == word
+    assert throughput(tmp_path, mbit, option_mbit).status == word
 
 
 def packet_evidence(out: Path, name: str, **bad: bool) -> evaluate.Judgement:
@@ -90,9 +90,9 @@ def packet_evidence(out: Path, name: str, **bad: bool) -> evaluate.Judgement:
 
 def test_packet_claims_need_the_patched_kernel_only(tmp_path: Path) -> None:
     judged = packet_evidence(tmp_path, "santacruz-early-rexmit", unpatched=True)
-    assert judged.word == "holds"
+    assert judged.status == "holds"
     assert judged.verdicts["unpatched"] == evaluate.Verdict(False, "not so: sc-early-rexmit", counts=False)
-    assert packet_evidence(tmp_path, "santacruz-early-rexmit", patched=True).word == "FAILS"
+    assert packet_evidence(tmp_path, "santacruz-early-rexmit", patched=True).status == "FAILS"
 
 
 def test_one_ip_version_that_fails_is_enough(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_one_ip_version_that_fails_is_enough(tmp_path: Path) -> None:
 def test_a_cause_excepts_until_the_claim_holds() -> None:
     def judged(*holds: bool, cause: str = "measured") -> str:
         c = evaluate.Claim("x", "", (), {}, cause)
-        return evaluate.Judgement(c, {str(i): evaluate.Verdict(h, "") for i, h in enumerate(holds)}).word
+        return evaluate.Judgement(c, {str(i): evaluate.Verdict(h, "") for i, h in enumerate(holds)}).status
 
     assert judged(False, True) == "excepted"
     assert judged(True, True) == "stale cause"

@@ -11,7 +11,7 @@ import pytest
 
 from harness import Result, judge, write_table
 from hetlab.claims import evaluate
-from hetlab.claims.evidence import Evidence, Need, plan
+from hetlab.claims.evidence import Evidence, RunKey, plan
 from hetlab.model import jobs
 from hetlab.model.congestion import label
 from hetlab.model.job import Job
@@ -48,7 +48,7 @@ def verdict(name: str, out: Path, goodput: Goodput, other: Goodput = lambda _cc,
 
 def test_the_papers_reno_runs_without_sack() -> None:
     run = need("faster_recovery-onoff", RENO, flow__main__count=5)
-    assert run == Need("faster_recovery-onoff@nosack[flow.main.count=5]", "reno")
+    assert run == RunKey("faster_recovery-onoff@nosack[flow.main.count=5]", "reno")
     (job,) = plan([run], Evidence(Path()))
     assert job.scenario.sysctl["net.ipv4.tcp_sack"] == 0
     with_sack = jobs.parse_cc(need("faster_recovery-onoff", SACK, flow__main__count=5).cc)
@@ -67,7 +67,7 @@ def at_count(low: float, many: float) -> Goodput:
 )
 def test_thresholds_of_connections(tmp_path: Path, low: float, many: float, holds: bool) -> None:
     """Above the better of the two for few; 0.95 of SACK alone, that is 1.045, for many."""
-    assert (verdict("faster_recovery-f2", tmp_path, at_count(low, many)).word == "holds") is holds
+    assert (verdict("faster_recovery-f2", tmp_path, at_count(low, many)).status == "holds") is holds
 
 
 def of_cc(got: dict[str, float], cc: str, _name: str) -> float:
@@ -83,7 +83,7 @@ def test_order_at_the_highest_rate(tmp_path: Path, fr: float, gfr: float, reno: 
     got = {FR + BY_PAPER: fr, GFR + BY_PAPER: gfr, RENO: reno, SACK: 1}
     for default in (0.5, 9.0):
         every = got | {FR: default, GFR: default}
-        assert (verdict("faster_recovery-f3", tmp_path, partial(of_cc, every)).word == "holds") is holds
+        assert (verdict("faster_recovery-f3", tmp_path, partial(of_cc, every)).status == "holds") is holds
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_thresholds_of_delays(tmp_path: Path, ms: int, fr: float, holds: bool) -
         return rest.get(cc) or (1.4 if not at else fr if cc == counts else 0.1)
 
     judged = verdict("faster_recovery-f4", tmp_path, goodput)
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
 
 
 @pytest.mark.parametrize(("bad", "holds"), [(1, True), (2, False)])
@@ -112,7 +112,7 @@ def test_almost_all_points_of_random_losses(tmp_path: Path, bad: int, holds: boo
     judged = verdict(
         "faster_recovery-f5", tmp_path, lambda cc, name: 2 if cc == GFR or (cc == FR and name not in worse) else 1
     )
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
     said = judged.verdicts["timestamps"].ours
     assert f"{FR} {17 - bad} of 17" in said
     assert f"{GFR} 17 of 17" in said
@@ -137,7 +137,7 @@ def sustained(out: Path, first: float, others: float) -> evaluate.Judgement:
 def test_thresholds_of_the_last_100_s(tmp_path: Path, first: float, others: float, holds: bool) -> None:
     """Both the first connection and the mean; what numpy compared can be written as JSON, too."""
     judged = sustained(tmp_path, first, others)
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
     assert json.loads(judged.as_json())["sources"]["timestamps"]["holds"] is holds
 
 
@@ -179,7 +179,7 @@ def estimate(out: Path, wrong: str, factor: float) -> evaluate.Judgement:
 def test_thresholds_of_the_estimate(tmp_path: Path, wrong: str, factor: float, holds: bool) -> None:
     """Of both rates of the link; one run of 25 is enough to fail."""
     judged = estimate(tmp_path, wrong, factor)
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
     if not holds:
         assert "thinned: 0.00 of the samples, median +0.060 at 0.064 Mbit/s" in judged.verdicts["timestamps"].ours
 
@@ -189,14 +189,14 @@ def test_threshold_of_the_satellite(tmp_path: Path, gfr: float, cubic: float, ho
     """Both of ours, the better of the two others; bbr does not count."""
     got = {GFR: gfr, "cubic": cubic, "bbr": 20, "westwood": 1.9}
     judged = verdict("faster_recovery-geo", tmp_path, lambda cc, _name: got.get(cc, 3.0))
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
 
 
 @pytest.mark.parametrize(("gfr", "holds"), [(4.83, True), (4.82, False)])
 def test_threshold_of_a_longer_path(tmp_path: Path, gfr: float, holds: bool) -> None:
     """Two flows share what 20 Mbit/s carry: a half is 4.827 for each; the others do not count."""
     judged = verdict("faster_recovery-longer", tmp_path, lambda cc, _name: {FR: 6.0, GFR: gfr}.get(cc, 0.1))
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
 
 
 @pytest.mark.parametrize(("least", "holds"), [(0.97, True), (0.96, False)])
@@ -208,5 +208,5 @@ def test_threshold_of_friendliness(tmp_path: Path, least: float, holds: bool) ->
         lambda _cc, _name: 8.0,
         lambda cc, name: (0.1 if cc == "reno" else least) if "delay_ms=100" in name else 5.0,
     )
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
     assert "1.60 1.60 1.60 / 1.60 1.60 1.60 / 8." in judged.verdicts["timestamps"].ours

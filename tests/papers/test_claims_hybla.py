@@ -178,7 +178,7 @@ def test_floor_is_renos_window_to_the_segment(tmp_path: Path, change: int, holds
         write_table(tmp_path, job, "flows", columns)
         return {"queue": {"link": "bottleneck.forward"}}
 
-    assert (judge("hybla-rho-floor", tmp_path, result).word == "holds") is holds
+    assert (judge("hybla-rho-floor", tmp_path, result).status == "holds") is holds
 
 
 @pytest.mark.parametrize(("drops", "holds"), [(9, True), (10, False)])
@@ -189,7 +189,7 @@ def test_start_up_loses_less_than_1_percent(tmp_path: Path, drops: int, holds: b
         flow = {"name": "main", "goodput_mbit": 8.0, "bytes_sent": 1000 * 1024}
         return {"flows": [flow], "queue": {"drops": drops if kind(job) == OURS else 500}}
 
-    assert (judge("hybla-ssthresh", tmp_path, result).word == "holds") is holds
+    assert (judge("hybla-ssthresh", tmp_path, result).status == "holds") is holds
 
 
 # ---------------------------------------------------- congestion, link losses
@@ -223,12 +223,12 @@ def test_thresholds_of_congestion(tmp_path: Path, last: float, reno: float, wire
     def main(cc: str, ms: int, _percent: int) -> float:
         return FAIR_MBIT * (reno if cc in (SACK, NEWRENO) else last if ms == 600 else 1)
 
-    assert (by_goodput("hybla-f6", tmp_path, main, wired * FAIR_MBIT).word == "holds") is holds
+    assert (by_goodput("hybla-f6", tmp_path, main, wired * FAIR_MBIT).status == "holds") is holds
 
 
 def test_a_low_share_everywhere_is_not_enough(tmp_path: Path) -> None:
     judgement = by_goodput("hybla-f6", tmp_path, lambda cc, _ms, _p: 0.59 * FAIR_MBIT if cc == JUDGED else 0.01)
-    assert judgement.word == "FAILS"
+    assert judgement.status == "FAILS"
 
 
 @pytest.mark.parametrize(("share", "newreno", "holds"), [(1.01, 0.2, True), (0.99, 0.19, False), (1.01, 0.22, False)])
@@ -239,7 +239,7 @@ def test_thresholds_of_link_losses(tmp_path: Path, share: float, newreno: float,
     def main(cc: str, ms: int, _percent: int) -> float:
         return share * drawn_mbit(ms) if cc == JUDGED else newreno if ms > 300 else 2
 
-    assert (by_goodput("hybla-f7", tmp_path, main).word == "holds") is holds
+    assert (by_goodput("hybla-f7", tmp_path, main).status == "holds") is holds
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_thresholds_of_both(tmp_path: Path, one: float, five: float, alone: floa
     def main(_cc: str, _ms: int, percent: int) -> float:
         return alone * LINK_MBIT if percent < 0 else shares[percent] * FAIR_MBIT
 
-    assert (by_goodput("hybla-f8", tmp_path, main).word == "holds") is holds
+    assert (by_goodput("hybla-f8", tmp_path, main).status == "holds") is holds
 
 
 def test_joint_loss_above_the_product_of_both(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_joint_loss_above_the_product_of_both(tmp_path: Path) -> None:
     def main(_cc: str, _ms: int, percent: int) -> float:
         return {-1: 0.7 * LINK_MBIT, 0: FAIR_MBIT, 1: 0.6 * FAIR_MBIT, 5: FAIR_MBIT}[percent]
 
-    assert by_goodput("hybla-f8", tmp_path, main).word == "FAILS"
+    assert by_goodput("hybla-f8", tmp_path, main).status == "FAILS"
 
 
 # ------------------------------------------------------------------ fairness
@@ -281,7 +281,7 @@ def test_threshold_of_fairness(tmp_path: Path, jain: float, holds: bool) -> None
     judgement = judge(
         "hybla-f9-f10", tmp_path, lambda job: {"flows": flows, "jain": jain if kind(job) == JUDGED else 0.5}
     )
-    assert (judgement.word == "holds") is holds
+    assert (judgement.status == "holds") is holds
 
 
 @pytest.mark.parametrize(("mbit", "again", "holds"), [(1.1, 50, True), (1.0, 50, False), (1.1, 51, False)])
@@ -293,4 +293,4 @@ def test_thresholds_of_spacing(tmp_path: Path, mbit: float, again: int, holds: b
         flow = {"goodput_mbit": good, "bytes_sent": 1000, "bytes_retrans": resent}
         return {"flows": [flow | {"name": f"{name}{i}"} for name in ("main", "wired") for i in range(3)]}
 
-    assert (judge("hybla-f11", tmp_path, result).word == "holds") is holds
+    assert (judge("hybla-f11", tmp_path, result).status == "holds") is holds

@@ -9,7 +9,7 @@ import pytest
 
 from harness import claim, judge, run_of
 from hetlab.claims import evaluate
-from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, Need, plan
+from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, RunKey, plan
 from papers.real_networks import claims as real
 
 pytestmark = pytest.mark.fast
@@ -40,7 +40,7 @@ class Tables(Evidence):
 
     series_of: Columns = field(default_factory=dict)
 
-    def series(self, need: Need, table: str, column: str, since_s: float = 0) -> Floats:
+    def series(self, need: RunKey, table: str, column: str, since_s: float = 0) -> Floats:
         columns = self.series_of[table]
         return columns[column][columns["t"] >= since_s]
 
@@ -53,7 +53,7 @@ def judged(name: str, tmp_path: Path, duration_s: float, tables: Columns, drops:
     jobs = plan(chosen.needs, evidence)
     runs = [run_of(replace(job, scenario=replace(job.scenario, duration_s=duration_s)), result) for job in jobs]
     evidence.runs = dict(zip(chosen.needs, runs, strict=True))
-    return evaluate.judge([chosen], evidence)[0].word == "holds"
+    return evaluate.judge([chosen], evidence)[0].status == "holds"
 
 
 def received(mbit: Floats) -> dict[str, Floats]:
@@ -98,7 +98,7 @@ def test_thresholds_of_drift(tmp_path: Path, queue: float, error: float, holds: 
 
 def verdict(name: str, tmp_path: Path, **values: object) -> bool:
     """Whether a claim holds when all its runs have these results."""
-    return judge(name, tmp_path, lambda _job: values).word == "holds"
+    return judge(name, tmp_path, lambda _job: values).status == "holds"
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_thresholds_of_start_up(
         return transfers(6.0 if job.cc in (OURS, "vegas") else 8.0, 0 if job.cc == OURS else 1500, 1500)
 
     judged = judge("satellite-start", tmp_path, result)
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
     assert "10 MB, 1 BDP: 6.00 s, dropped 0.0000; first vegas 6.00 s" in said(judged)
 
 
@@ -115,7 +115,7 @@ def test_who_never_finishes_is_not_the_first(tmp_path: Path) -> None:
         done = job.cc != KERNEL[0]
         return transfers(6.0 if done else 1.0, 0, 0, done)
 
-    assert judge("satellite-start", tmp_path, result).word == "holds"
+    assert judge("satellite-start", tmp_path, result).status == "holds"
 
 
 # ------------------------------------------------------------- loss, LEO, GEO
@@ -131,7 +131,7 @@ def test_thresholds_of_random_loss(tmp_path: Path, mbit: float, queueing_ms: flo
         return {"flows": [flow("main", mbit if ours_deep else 15 if job.cc == OURS else 1)]}
 
     judged = judge("satellite-geo", tmp_path, result)
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
     assert f"hybla_ext, 1 BDP: {mbit / 20:.2f}, {queueing_ms:.1f} ms" in said(judged)
     assert "hybla, 0.5 BDP: 0.05, 5.0 ms" in said(judged)
 
@@ -145,7 +145,7 @@ def test_thresholds_of_handovers(tmp_path: Path, mbit: float, queueing_ms: float
         return {"flows": [flow("main", {OURS: mbit, "bbr": 100, "hybla": 500}.get(job.cc, 80))]}
 
     judged = judge("satellite-leo", tmp_path, result)
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
     assert f"hybla_ext: {queueing_ms:.1f}, cubic: 10.0, bbr: 1.0, illinois: 50.0" in said(judged)
 
 
@@ -165,7 +165,7 @@ def test_threshold_of_the_asymmetric_link(tmp_path: Path, where: str, mbit: floa
         return {"flows": [flow("main", ours if job.cc == OURS else rival), flow("upload", 2)]}
 
     judged = judge("satellite-asym", tmp_path, result)
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
     assert "100 ms, own upload" in said(judged)
     assert "illinois 30.0 Mbit/s, p95 25 ms; upload 0.50 of its link, 800 ms" in said(judged)
 
@@ -200,7 +200,7 @@ def test_thresholds_of_shares(
         return {"flows": [flow("main", RTT_FAIR_MBIT * (ours if job.cc == OURS else 0.1)), flow("wired0", 1)]}
 
     judged = judge(name, tmp_path, result)
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
     assert f"{round(25 + 2 * leg_ms)}: {share:.2f}" in said(judged)
     other = "hybla" if name == "satellite-rtt" else "reno"
     assert f"{other} 1 %: 25: 0.10, 50: 0.10, 100: 0.10, 200: 0.10, 400: 0.10, 600: 0.10" in said(judged)
@@ -214,7 +214,7 @@ def test_short_paths_are_only_not_to_take_more_behind_drop_tail(tmp_path: Path) 
         ours = 0.2 if short else 1.0
         return {"flows": [flow("main", RTT_FAIR_MBIT * (ours if job.cc == OURS else 0.3)), flow("wired0", 1)]}
 
-    assert judge("satellite-rtt-fifo", tmp_path, result).word == "holds"
+    assert judge("satellite-rtt-fifo", tmp_path, result).status == "holds"
 
 
 @pytest.mark.parametrize("leg_ms", [0, 287.5])
@@ -234,7 +234,7 @@ def test_threshold_of_friendliness(tmp_path: Path, leg_ms: float, mbit: float, h
         return {"flows": [flow("main", main), *others]}
 
     judged = judge("satellite-friend", tmp_path, result)
-    assert (judged.word == "holds") is holds
+    assert (judged.status == "holds") is holds
     rtt_ms = round(25 + 2 * leg_ms)
     assert f"hybla_ext {rtt_ms} ms: gain {mbit / 3:.2f}, harm 0.25, others 12.0 Mbit/s, lost 0.0150" in said(judged)
     assert "beside reno 16.0, 0.0150; alone 16.0, 0.0150" in said(judged)

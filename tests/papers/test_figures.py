@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from harness import Result, run_of
-from hetlab.claims.evidence import Evidence, Need, plan
+from hetlab.claims.evidence import Evidence, RunKey, plan
 from hetlab.errors import LabError
 from hetlab.figures import outputs
 from hetlab.model import jobs
@@ -195,7 +195,7 @@ def test_choice_of_n_op(evidence: Evidence) -> None:
 def test_santacruz_is_run_from_both_sources_and_the_others_once() -> None:
     needs = outputs.needs(outputs.select())
     assert len(needs) == len(set(needs))
-    assert Need("santacruz-basic", "reno") in needs and Need("santacruz-basic@option", "reno") not in needs
+    assert RunKey("santacruz-basic", "reno") in needs and RunKey("santacruz-basic@option", "reno") not in needs
     assert all(
         need.with_option() in needs
         for p in outputs.PICTURES

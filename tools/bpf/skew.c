@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A host whose clock runs fast or slow, as far as its TCP packets tell.
+ * A host whose clock runs fast or slow, as its TCP packets show it.
  *
  * Runs at the clsact hook of a host's interface: what leaves the host carries
  * timestamps of a clock that runs SKEW_PPB billionths fast (negative: slow)

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from hetlab.claims.evidence import BY_OPTION, BY_TIMESTAMPS, Evidence, Need
+from hetlab.claims.evidence import BY_OPTION, BY_TIMESTAMPS, Evidence, RunKey
 from hetlab.errors import LabError
 from hetlab.model import names
 from hetlab.packet import host
 
-Word = Literal["holds", "FAILS", "excepted", "stale cause"]
+Status = Literal["holds", "FAILS", "excepted", "stale cause"]
 UNPATCHED = "unpatched"
 
 
@@ -47,7 +47,7 @@ class Claim:
 
     id: str
     paper: str
-    needs: tuple[Need, ...]
+    needs: tuple[RunKey, ...]
     checks: Mapping[str, Check]
     cause: str = ""
     scripts: tuple[Path, ...] = ()
@@ -68,7 +68,7 @@ CLAIMS: dict[str, Claim] = {}
 
 
 def claim(
-    name: str, *, paper: str, needs: Iterable[Need], cause: str = "", option: bool = True, cost_s: int = 0
+    name: str, *, paper: str, needs: Iterable[RunKey], cause: str = "", option: bool = True, cost_s: int = 0
 ) -> Callable[[Check], Check]:
     """Register a check of whole connections.
 
@@ -130,7 +130,7 @@ class Judgement:
     verdicts: dict[str, Verdict]
 
     @property
-    def word(self) -> Word:
+    def status(self) -> Status:
         """All that count must hold; a cause excepts a claim that does not, and must not outlive that."""
         holds = all(v.holds for v in self.verdicts.values() if v.counts)
         if self.claim.cause:
@@ -140,20 +140,20 @@ class Judgement:
     @property
     def good(self) -> bool:
         """Nothing to mend."""
-        return self.word in ("holds", "excepted")
+        return self.status in ("holds", "excepted")
 
     def as_json(self) -> str:
         """One line."""
         c = self.claim
         sources = {s: {"holds": bool(v.holds), "ours": v.ours, "counts": v.counts} for s, v in self.verdicts.items()}
         return json.dumps(
-            {"id": c.id, "verdict": self.word, "paper": c.paper, "sources": sources, "cause": c.cause},
+            {"id": c.id, "verdict": self.status, "paper": c.paper, "sources": sources, "cause": c.cause},
             ensure_ascii=False,
         )
 
     def as_markdown(self) -> str:
         """Rows of a table: claim, verdict, paper, source, ours."""
-        first = f"{self.claim.id} | {self.word} | {self.claim.paper}"
+        first = f"{self.claim.id} | {self.status} | {self.claim.paper}"
         rows = []
         for source, v in self.verdicts.items():
             rows.append(f"| {first} | {source} | {v.ours} |")

@@ -25,7 +25,7 @@ OPTION = "option"  # the variant of a scenario in which santacruz has the option
 
 
 @dataclass(frozen=True)
-class Need:
+class RunKey:
     """One run: a scenario (a point of a sweep by its full name), a congestion control, a seed.
 
     ``trace`` asks for the tables trace and trace-loss as well; it is the same run.
@@ -36,7 +36,7 @@ class Need:
     seed: int = 1
     trace: bool = field(default=False, compare=False)
 
-    def with_option(self) -> "Need":
+    def with_option(self) -> "RunKey":
         """The same with the Santa Cruz option as the source; other congestion controls have no use for it."""
         if jobs.parse_cc(self.cc).cc != jobs.TRACED:
             return self
@@ -44,10 +44,10 @@ class Need:
         return dataclasses.replace(self, scenario=f"{name}@{OPTION}{bracket}{point}")
 
 
-def point(name: str, cc: str, swept: Mapping[str, Any]) -> Need:
+def point(name: str, cc: str, swept: Mapping[str, Any]) -> RunKey:
     """A run at a point of a scenario's sweep; without any, of the scenario."""
     keys = ",".join(f"{key}={value}" for key, value in swept.items())
-    return Need(f"{name}[{keys}]" if keys else name, cc)
+    return RunKey(f"{name}[{keys}]" if keys else name, cc)
 
 
 def plain_keys(swept: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,8 +60,8 @@ class Evidence:
     """Finished runs, and what the packet scripts gave: (patched kernel, script, IP version) to held."""
 
     out: Path
-    wanted: dict[tuple[str, str, int], Need] = field(default_factory=dict)
-    runs: dict[Need, RunResult] = field(default_factory=dict)
+    wanted: dict[tuple[str, str, int], RunKey] = field(default_factory=dict)
+    runs: dict[RunKey, RunResult] = field(default_factory=dict)
     points: dict[tuple[bool, str, int], bool] = field(default_factory=dict)
     source: str = BY_TIMESTAMPS
 
@@ -69,7 +69,7 @@ class Evidence:
         """The same evidence, seen from a source: the runs of santacruz are those with it."""
         return dataclasses.replace(self, source=source)
 
-    def of(self, need: Need) -> Need:
+    def of(self, need: RunKey) -> RunKey:
         """The run that stands for a need, seen from this source."""
         return need.with_option() if self.source == BY_OPTION else need
 
@@ -77,15 +77,15 @@ class Evidence:
         """Take a result."""
         self.runs[self.wanted[_key(result.scenario, result)]] = result
 
-    def __getitem__(self, need: Need) -> RunResult:
+    def __getitem__(self, need: RunKey) -> RunResult:
         """Result of a run."""
         return self.runs[self.of(need)]
 
-    def table(self, need: Need, name: str) -> dict[str, list[Any]]:
+    def table(self, need: RunKey, name: str) -> dict[str, list[Any]]:
         """One of a run's tables."""
         return store.series(store.run_dir(self.out, self[need]), name)
 
-    def series(self, need: Need, table: str, column: str, since_s: float = 0) -> Floats:
+    def series(self, need: RunKey, table: str, column: str, since_s: float = 0) -> Floats:
         """A column of one of the run's tables (of the first flow, of the bottleneck's queue) from a time on."""
         columns = self.table(need, table)
         keep = np.array(columns["t"]) >= since_s
@@ -99,7 +99,7 @@ def _key(name: str, run: Job | RunResult) -> tuple[str, str, int]:
     return name, label(run.cc, run.cc_params), run.seed
 
 
-def plan(needs: Iterable[Need], evidence: Evidence) -> list[Job]:
+def plan(needs: Iterable[RunKey], evidence: Evidence) -> list[Job]:
     """Jobs of all runs that are needed, each once."""
     asked = list(needs)
     needs = list(dict.fromkeys(asked))

@@ -284,7 +284,7 @@ def report_command(
 
 
 def _terminated(number: int, _frame: FrameType | None) -> NoReturn:
-    """Leave by the way on which machines are stopped."""
+    """Exit through the handlers that stop machines."""
     sys.exit(128 + number)
 
 

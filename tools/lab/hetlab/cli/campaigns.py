@@ -24,12 +24,12 @@ from hetlab.results.campaign import Campaign
 
 err = Console(stderr=True, highlight=False)
 # For an unpatched or a patched kernel: what carries out runs, and what their results are measured with
-Place = Callable[[bool], tuple[Runner, dict[str, str]]]
+RunnerFactory = Callable[[bool], tuple[Runner, dict[str, str]]]
 
 
 def carry_out(
     planned: list[Job],
-    place: Place,
+    make_runner: RunnerFactory,
     out: Path,
     report: Any,
     patched: bool | None = None,
@@ -38,7 +38,7 @@ def carry_out(
     kernel.tools(err)
     kernel.skew_objects({ppm for job in planned for ppm in job.scenario.clock.values()})
     groups = jobs.by_kernel(planned, patched)
-    built = {of: place(of) for of in groups}
+    built = {of: make_runner(of) for of in groups}
     campaign = Campaign(out, {}, report, draw_trace)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
@@ -65,27 +65,27 @@ def draw_trace(directory: Path, result: RunResult) -> None:
     pictures.draw_trace(runs.Run(directory, result))
 
 
-def virtual(machines: int | None) -> Place:
+def virtual(machines: int | None) -> RunnerFactory:
     """Virtual-time machines."""
 
-    def place(patched: bool) -> tuple[Runner, dict[str, str]]:
+    def make_runner(patched: bool) -> tuple[Runner, dict[str, str]]:
         k = kernel.kernel(err, patched)
         modules = kernel.modules(err, k)
         return VirtualRunner(k.executable, modules, machines), kernel.hashes(k, modules)
 
-    return place
+    return make_runner
 
 
-def emulated(series: str, clock: qemu.Clock, machines: int | None) -> Place:
+def emulated(series: str, clock: qemu.Clock, machines: int | None) -> RunnerFactory:
     """Machines under QEMU with one of Debian's kernels."""
 
-    def place(patched: bool) -> tuple[Runner, dict[str, str]]:
+    def make_runner(patched: bool) -> tuple[Runner, dict[str, str]]:
         if patched:
             raise LabError("--on vm: Debian's kernels have no Santa Cruz option, which these runs ask for")
         vm = qemu_files.stock(err, series)
         return VmRunner(vm, clock, machines), qemu_files.hashes(vm)
 
-    return place
+    return make_runner
 
 
 def this_machine(_patched: bool) -> tuple[Runner, dict[str, str]]:
@@ -93,14 +93,14 @@ def this_machine(_patched: bool) -> tuple[Runner, dict[str, str]]:
     return HostRunner(), kernel.host_hashes()
 
 
-def two_hosts(options: options.Options) -> Place:
+def two_hosts(options: options.Options) -> RunnerFactory:
     """Two others, over ssh."""
 
-    def place(_patched: bool) -> tuple[Runner, dict[str, str]]:
+    def make_runner(_patched: bool) -> tuple[Runner, dict[str, str]]:
         runner = HostsRunner(options, err)
         return runner, runner.hashes()
 
-    return place
+    return make_runner
 
 
 def fail_on(campaign: Campaign) -> None:

@@ -20,7 +20,7 @@ def claims_table(judged: "list[evaluate.Judgement]") -> Table:
     for head in ("claim", "", "source", "", "ours", "paper"):
         t.add_column(head)
     for j in judged:
-        name, word, paper = j.claim.id, str(j.word), j.claim.paper
+        name, word, paper = j.claim.id, str(j.status), j.claim.paper
         for source, v in j.verdicts.items():
             t.add_row(name, word, source, "yes" if v.holds else "no", v.ours, paper)
             name = word = paper = ""

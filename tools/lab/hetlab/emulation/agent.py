@@ -23,15 +23,15 @@ TCP_MEMORY = Path("/proc/sys/net/ipv4/tcp_mem")
 TCP_MEMORY_PAGES = 131_072
 
 
-def tell(path: Path, error: str) -> None:
-    """Leave NAME.error, complete as soon as it is there: the other side looks all the time."""
+def leave_error(path: Path, error: str) -> None:
+    """Write NAME.error atomically: the host polls for it."""
     draft = path.with_suffix(".draft")
     draft.write_text(error)
     draft.rename(path.with_suffix(".error"))
 
 
 def free_windows() -> None:
-    """TCP's memory is not what limits a flow."""
+    """Raise tcp_mem so that TCP's memory limits no flow."""
     TCP_MEMORY.write_text(" ".join([str(TCP_MEMORY_PAGES)] * 3))
 
 
@@ -59,9 +59,9 @@ def main() -> None:
         run_job(from_json(path.read_text()))
         path.with_suffix(".done").touch()
     except LabError as err:
-        tell(path, str(err))
+        leave_error(path, str(err))
     except Exception:
-        tell(path, traceback.format_exc())
+        leave_error(path, traceback.format_exc())
 
 
 if __name__ == "__main__":

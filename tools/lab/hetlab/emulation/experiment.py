@@ -43,7 +43,7 @@ PR_SET_TIMERSLACK = 29
 
 
 class Parameters:
-    """Module parameters of a run; put back afterwards."""
+    """Module parameters of a run; restored afterwards."""
 
     def __init__(self, cc: str, params: dict[str, str]) -> None:
         self.dir = Path("/sys/module") / module_of(cc) / "parameters"
@@ -310,7 +310,7 @@ class Run:
         return found
 
     def stop(self) -> None:
-        """Kill what still runs."""
+        """Kill all processes that still run."""
         self.tc.stop()
         for _name, proc in self.procs:
             if proc.poll() is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The qdiscs of a link's direction: what tc is told, and what it must then report.
+"""The qdiscs of a link's direction: the arguments of tc, and what tc must then report.
 
 Rate and queue are one qdisc, propagation delay, jitter and loss another one
 behind it: in a single netem, packets in flight would count against the queue.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A host whose clock runs fast or slow, as far as its TCP packets tell.
+"""A host whose clock runs fast or slow, as its TCP packets show it.
 
 A BPF program (tools/bpf/skew.c) on the host's interfaces rewrites timestamps in
 flight; the host itself keeps true time. It is compiled before the run, one
@@ -25,7 +25,7 @@ def skew(net: HetNet, host: str, ppm: float) -> None:
     in_range("skew_ppm", ppm)
     node: Node = net.get(host)
     program = Path(os.environ.get("HETLAB_BIN", "")) / skew_object(ppm)
-    # each host has mounts of its own: its two programs share their maps with nobody else
+    # each host has mounts of its own: no other host shares the maps of its two programs
     lines = [f"mount -t bpf bpf {PINS}"]
     for link in net.by_name.values():
         for mine, other, inwards in ((link.intf1, link.intf2, link.plans[1]), (link.intf2, link.intf1, link.plans[0])):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from hetlab.claims.evidence import Evidence, Need
+from hetlab.claims.evidence import Evidence, RunKey
 from hetlab.errors import LabError
 from hetlab.model import names
 from hetlab.plots.papers import save_small
@@ -22,7 +22,7 @@ class Picture:
     """A figure of a paper; it is written to NAME.png."""
 
     name: str
-    needs: tuple[Need, ...]
+    needs: tuple[RunKey, ...]
     draw: Callable[[Evidence], Figure]
 
 
@@ -31,7 +31,7 @@ class Sheet:
     """Tables; they are written to NAME.md."""
 
     name: str
-    needs: tuple[Need, ...]
+    needs: tuple[RunKey, ...]
     compose: Callable[[Evidence], str]
 
 
@@ -40,7 +40,7 @@ PICTURES: list[Picture] = []
 SHEETS: list[Sheet] = []
 
 
-def picture(name: str, *needs: Need) -> Callable[[Callable[[Evidence], Figure]], Callable[[Evidence], Figure]]:
+def picture(name: str, *needs: RunKey) -> Callable[[Callable[[Evidence], Figure]], Callable[[Evidence], Figure]]:
     """Register a figure; what it needs of santacruz is run from both sources."""
 
     def register(draw: Callable[[Evidence], Figure]) -> Callable[[Evidence], Figure]:
@@ -50,7 +50,7 @@ def picture(name: str, *needs: Need) -> Callable[[Callable[[Evidence], Figure]],
     return register
 
 
-def both(needs: Iterable[Need]) -> tuple[Need, ...]:
+def both(needs: Iterable[RunKey]) -> tuple[RunKey, ...]:
     """With the runs by the option."""
     needs = list(needs)
     return tuple(dict.fromkeys([*needs, *(need.with_option() for need in needs)]))
@@ -71,7 +71,7 @@ def select(prefixes: Iterable[str] = ()) -> list[Output]:
     return [output for name, output in every.items() if not prefixes or name in chosen]
 
 
-def needs(chosen: Iterable[Output]) -> list[Need]:
+def needs(chosen: Iterable[Output]) -> list[RunKey]:
     """All runs."""
     return list(dict.fromkeys(need for output in chosen for need in output.needs))
 

@@ -24,11 +24,11 @@ CLOCK_TRIES = 8
 
 
 class HostLost(LabError):
-    """A host does not answer any more."""
+    """A host does not reply any more."""
 
 
 class Refusal(LabError):
-    """An agent's complaint about one request."""
+    """An agent refused or failed a request."""
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Host:
         return f"{self.role} {self.name}"
 
     def call(self, do: str, **args: Any) -> Any:
-        """Have the agent do something; Refusal is its complaint, HostLost no answer."""
+        """Send a request to the agent and return its reply; Refusal: it failed, HostLost: no reply."""
         self.number += 1
         self._send(json.dumps({"number": self.number, "do": do} | args).encode() + b"\n")
         return self._answer()
@@ -93,7 +93,7 @@ class Host:
             raise self._lost("the connection is gone") from None
 
     def _answer(self) -> Any:
-        """Answer to the last request; what a login shell says before is passed over, and what nobody waited for."""
+        """Reply to the last request; output of the login shell and late replies are skipped."""
         end = time.monotonic() + REPLY_LIMIT_S
         while True:
             line = self._line(end)
@@ -111,7 +111,7 @@ class Host:
         assert self.proc.stdout
         while b"\n" not in self.pending:
             if not select.select([self.proc.stdout], [], [], max(end - time.monotonic(), 0))[0]:
-                raise self._lost("no answer")
+                raise self._lost("no reply")
             data = os.read(self.proc.stdout.fileno(), 1 << 16)
             if not data:
                 raise self._lost("the connection is gone")
@@ -120,7 +120,7 @@ class Host:
         return line
 
     def _lost(self, what: str) -> HostLost:
-        """With the last words of ssh."""
+        """HostLost with the last output of ssh."""
         what = what if self.number else "no agent there"
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.proc.wait(2)
@@ -129,7 +129,7 @@ class Host:
         return HostLost(f"{self}: {what}" + "".join(f"\n  {line}" for line in said[-5:]))
 
     def close(self) -> None:
-        """Let the agent go; what it has not yet taken back it takes back then."""
+        """End the agent; it first undoes what it has not undone yet."""
         for pipe in (self.proc.stdin, self.proc.stdout):
             if pipe:
                 with contextlib.suppress(OSError):

@@ -99,7 +99,7 @@ class Emulation:
 
     @staticmethod
     def _refuse_qdisc(host: Any, dev: str) -> None:
-        """Where somebody else's filters are, ours would come before or after them."""
+        """LabError if the interface has filters already: the order with ours would matter."""
         for q in host.facts["qdiscs"]:
             if q["kind"] in ("ingress", "clsact"):
                 raise LabError(f"{host}: {dev} has a {q['kind']} qdisc already; --netem needs to add its own")

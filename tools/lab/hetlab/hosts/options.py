@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What ``--on hosts`` is told, and whether a job fits two hosts."""
+"""Options of ``--on hosts``, and whether a job fits two hosts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ MOST_FLOWS = 64
 
 @dataclass(frozen=True)
 class Options:
-    """What ``hetlab run --on hosts`` was told."""
+    """Options of ``hetlab run --on hosts``."""
 
     sender: str
     receiver: str

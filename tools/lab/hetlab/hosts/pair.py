@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The flows of a scenario between two real hosts.
 
-Each host runs remote_agent.py, which makes every change and takes it back; here
-is what they are told to do. Between two runs nothing on the hosts is changed.
+Each host runs remote_agent.py, which makes every change and undoes it; here
+are the requests to them. Between two runs nothing on the hosts is changed.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ FRESH = {"net.ipv4.tcp_no_metrics_save": 1}
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Signals wait until something is taken back."""
+    """Signals wait until an undo is complete."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
     try:
@@ -50,7 +50,7 @@ def undisturbed() -> Iterator[None]:
 
 @dataclass
 class Pair:
-    """Both hosts, connected and looked at."""
+    """Both hosts: connections and facts."""
 
     options: Options
     console: Console
@@ -225,7 +225,7 @@ class Pair:
         }
 
     def _wait(self, end: float) -> None:
-        """Poll, which also tells the agents that we are there; LabError if a program fails or does not end."""
+        """Poll, which also keeps the agents alive; LabError if a program fails or does not end."""
         running = True
         while running:
             time.sleep(POLL_S)
@@ -251,7 +251,7 @@ class Pair:
         return found
 
     def _restore(self) -> None:
-        """Take back every change on both hosts, whatever signals come; what differs is shown and kept."""
+        """Undo every change on both hosts, also when signals arrive; differences are printed and kept."""
         stopped = isinstance(sys.exception(), KeyboardInterrupt | SystemExit)
         if stopped:
             self.console.print("stopped: restoring both hosts")

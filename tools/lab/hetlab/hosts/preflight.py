@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is to be known of two real hosts before and after their flows: table, warnings, result."""
+"""Facts about two real hosts before and after their flows: table, warnings, result."""
 
 import functools
 import math
@@ -20,7 +20,7 @@ SHOWN_OFFLOADS = {"tx-tcp-segmentation": "tso", "tx-generic-segmentation": "gso"
 
 
 def missing(host: Any, cc: str, have: str) -> str:
-    """A congestion control that cannot be had, and what to do."""
+    """Message about a congestion control that is not available, and what to do."""
     text = f"{host}: congestion control {cc!r} is not in its kernel {host.facts['release']}, which has: {have}."
     if cc in ours():
         return f"{text} Install it there: make && make modules_install && depmod -a, or by DKMS"

@@ -61,7 +61,7 @@ NAME_BYTES = 32
 
 
 class Refused(Exception):
-    """Told to the other side; the agent goes on."""
+    """Reported to the host that asked; the agent goes on."""
 
 
 def die_with_parent(number: int) -> None:
@@ -328,7 +328,7 @@ class Worker:
         self.journal.add(state=state(dev, modules), dev=dev, modules=modules)
 
     def do_congestion_control(self, name: str, module: str) -> None:
-        """Have a congestion control, by loading its module if need be."""
+        """Make a congestion control available, by loading its module if necessary."""
         if name not in self.congestion_controls():
             said(["modprobe", module])
         if name not in self.congestion_controls():
@@ -382,7 +382,7 @@ class Worker:
         return path
 
     def do_listen(self, address: str, ports: list[int]) -> None:
-        """Accept connections, to be counted by nobody."""
+        """Accept connections and ignore them."""
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         for port in ports:
             sock = socket.socket(family)

@@ -48,7 +48,7 @@ class HostsRunner:
         return None
 
     def _connected(self) -> pair.Pair:
-        """The same pair as before, as long as both agents answer."""
+        """The same pair as before, as long as both agents reply."""
         if self.pair:
             try:
                 for host in self.pair.hosts:

@@ -130,7 +130,7 @@ def _parsed(host: Any, name: str) -> dict[str, Any]:
 
 
 def sender_records(flow: Flow, sent: dict[str, Any], got: dict[str, Any]) -> list[dict[str, Any]]:
-    """From the client's JSON; ``got``, the server's, tells when a flow of so many bytes was complete."""
+    """From the client's JSON; ``got``, the server's, says when a flow of so many bytes was complete."""
     mss = sent["start"]["tcp_mss_default"]
     end = sent["end"]["streams"][0]["sender"]
     over_s = got["end"]["sum_received"]["seconds"] if flow.bytes else end["seconds"]

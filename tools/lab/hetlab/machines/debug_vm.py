@@ -36,7 +36,7 @@ REPORTS = {
 
 
 def reports(text: str) -> dict[str, list[str]]:
-    """Lines of a kernel log, or of kmemleak, that are reports of a fault; by checker, each line once."""
+    """Lines of a kernel log, or of kmemleak, that report a fault; by checker, each line once."""
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         kind = next((kind for kind, pattern in REPORTS.items() if re.search(pattern, line)), None)

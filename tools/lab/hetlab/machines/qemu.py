@@ -65,7 +65,7 @@ class Machine(uml.Machine):
         return super().status()
 
     def console_tail(self, lines: int = 8) -> str:
-        """End of what QEMU and the machine said, or how a kernel's last words begin."""
+        """End of the console output, or the beginning of a kernel's oops."""
         said = [p.read_text(errors="replace") for p in (self.job.with_name("qemu.log"), self.log) if p.exists()]
         all_lines = "\n".join(said).splitlines()
         died = next((i for i, line in enumerate(all_lines) if LAST_WORDS.search(line)), None)

@@ -33,7 +33,7 @@ Outcome = Callable[[Job, str | None, float], None]
 
 
 def wall_limit_s(job: Job) -> float:
-    """After this much real time a job counts as hung."""
+    """Real time (s) after which a job counts as hung."""
     return max(WALL_FLOOR_S, WALL_PER_VIRTUAL_S * job.scenario.duration_s)
 
 
@@ -45,41 +45,41 @@ class Runner(Protocol):
 
 
 class SideBySide:
-    """Each job in a machine of its own, one a CPU: what a run measures cannot depend on another."""
+    """Each job in a machine of its own, one per CPU, so that no run can influence another."""
 
     def __init__(self, machines: int | None = None) -> None:
         self.cpus = uml.cpus()[: machines or None]
 
-    def seat(self, job: Job, directory: Path, cpu: int) -> "Seat":
+    def start(self, job: Job, directory: Path, cpu: int) -> "JobInMachine":
         """Start a machine for a job."""
         raise NotImplementedError
 
     def run(self, jobs: list[Job], outcome: Outcome) -> None:
-        """As of any runner."""
+        """See Runner or SideBySide."""
         queue = paths.scratch("queue-")
         waiting = list(enumerate(jobs))
-        at_work: dict[int, Seat] = {}
+        running: dict[int, JobInMachine] = {}
         try:
-            while waiting or at_work:
+            while waiting or running:
                 for cpu in self.cpus:
-                    if cpu not in at_work and waiting:
+                    if cpu not in running and waiting:
                         number, job = waiting.pop(0)
                         directory = queue / f"{number:05d}"
                         directory.mkdir()
-                        at_work[cpu] = self.seat(job, directory, cpu)
-                for cpu, seat in list(at_work.items()):
-                    if seat.over():
-                        seat.machine.kill()
-                        outcome(seat.job, seat.error, seat.wall_s)
-                        del at_work[cpu]
+                        running[cpu] = self.start(job, directory, cpu)
+                for cpu, current in list(running.items()):
+                    if current.over():
+                        current.machine.kill()
+                        outcome(current.job, current.error, current.wall_s)
+                        del running[cpu]
                 time.sleep(POLL_S)
         finally:
-            for seat in at_work.values():
-                seat.machine.kill()
+            for current in running.values():
+                current.machine.kill()
 
 
-class Seat:
-    """A job and its machine. See agent.py for the files through which they speak."""
+class JobInMachine:
+    """A job and its machine; agent.py says by which files they communicate."""
 
     def __init__(self, job: Job, path: Path, machine: uml.Machine, limit_s: float) -> None:
         self.job = job
@@ -90,7 +90,7 @@ class Seat:
         self.wall_s = 0.0
 
     def over(self) -> bool:
-        """Whether the run is over, well or not; LabError if the machine does not start at all."""
+        """Whether the run has ended, with success or not; LabError if the machine does not start at all."""
         dead = self.machine.proc.poll() is not None  # before the files: a machine may end in between
         begun, done, error = (self.path.with_suffix(f".{s}") for s in ("begun", "done", "error"))
         if dead:
@@ -119,13 +119,13 @@ class VirtualRunner(SideBySide):
         self.executable = executable
         self.modules = modules
 
-    def seat(self, job: Job, directory: Path, cpu: int) -> Seat:
-        """As of any runner."""
+    def start(self, job: Job, directory: Path, cpu: int) -> JobInMachine:
+        """See Runner or SideBySide."""
         path = directory / "job.json"
         path.write_text(job.as_json())
         script = f"exec {shlex.quote(str(VENV))}/bin/python -m hetlab.emulation.agent {shlex.quote(str(path))}"
         machine = uml.boot(self.executable, self.modules, script, directory, cpu)
-        return Seat(job, path, machine, wall_limit_s(job))
+        return JobInMachine(job, path, machine, wall_limit_s(job))
 
 
 class VmRunner(SideBySide):
@@ -137,13 +137,13 @@ class VmRunner(SideBySide):
         self.clock = clock
 
     def run(self, jobs: list[Job], outcome: Outcome) -> None:
-        """As of any runner; says what Debian's kernels do otherwise than the lab's."""
+        """See Runner; warns where Debian's kernels behave differently from the lab's."""
         for name in dict.fromkeys(job.name for job in jobs if _has_red(job.scenario)):
             print(f"hetlab: {name}: RED of {self.vm.release} lacks the lab's patch, see docs/vm.md", file=sys.stderr)
         super().run(jobs, outcome)
 
-    def seat(self, job: Job, directory: Path, cpu: int) -> Seat:
-        """As of any runner."""
+    def start(self, job: Job, directory: Path, cpu: int) -> JobInMachine:
+        """See Runner or SideBySide."""
         path = directory / "job.json"
         path.write_text(replace(job, dir=f"{qemu.OUT}/raw", emulated=True).as_json())
         script = f"exec python3 -m hetlab.emulation.agent {qemu.OUT}/job.json"
@@ -156,18 +156,18 @@ class VmRunner(SideBySide):
             clock=self.clock,
             cpu=cpu if self.clock == "icount" else None,
         )
-        return VmSeat(job, directory / "out" / "job.json", machine, VM_WALL_FACTOR * wall_limit_s(job))
+        return JobInVm(job, directory / "out" / "job.json", machine, VM_WALL_FACTOR * wall_limit_s(job))
 
 
 def _has_red(experiment: Experiment) -> bool:
     return any(way.aqm == "red" for link in experiment.links.values() for way in (link.forward, link.back))
 
 
-class VmSeat(Seat):
+class JobInVm(JobInMachine):
     """A job and its emulated machine."""
 
     def over(self) -> bool:
-        """As of any seat."""
+        """See JobInMachine."""
         if self.machine.proc.poll() is not None and self.machine.status() is None:
             self.error = f"the machine ended during this run:\n{self.machine.console_tail()}"
             return True
@@ -189,7 +189,7 @@ class HostRunner:
         os.environ["HETLAB_BIN"] = str(BIN)
 
     def run(self, jobs: list[Job], outcome: Outcome) -> None:
-        """As of any runner."""
+        """See Runner or SideBySide."""
         from mininet.log import setLogLevel  # Mininet is a system package: absent where only UML is used
 
         from hetlab.emulation.experiment import run_job

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Start virtual-time machines and take care of their end.
+"""Start and stop virtual-time machines.
 
-A machine is one process tree pinned to one CPU: its threads hand over to each
-other all the time, and handing over between CPUs costs five times as much.
+A machine is one process tree pinned to one CPU: its threads alternate
+all the time, and switching between CPUs makes a run five times as slow.
 """
 
 import os
@@ -46,7 +46,7 @@ class Machine:
         self.proc.wait()
 
     def console_tail(self, lines: int = 8) -> str:
-        """End of what the machine said."""
+        """Last lines of the machine's console."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
 

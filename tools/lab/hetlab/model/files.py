@@ -63,7 +63,7 @@ def find(text: str) -> Address:
 
 
 def current(name: str) -> str:
-    """Today's name of a scenario, with its variant; an old name is told on stderr."""
+    """Today's name of a scenario, with its variant; for an old name a note goes to stderr."""
     stem, at, variant = name.partition("@")
     if stem in names.scenarios():
         return name

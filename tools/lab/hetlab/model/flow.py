@@ -71,7 +71,7 @@ class Flow(Traffic):
     port: Annotated[int, Key("port of the receiver", "port")]
 
     def given(self, end: Literal["sender", "receiver"]) -> dict[str, str]:
-        """What an end of the flow is told, without what is not set."""
+        """Keys and values that flowgen gets at an end of the flow, without those that are not set."""
         told = {key: getattr(self, key) for key in self.TOLD[self.proto, end]}
         return {key: f"{v:g}" if isinstance(v, float) else str(v) for key, v in told.items() if v}
 

@@ -27,7 +27,7 @@ class Job(Checked):
         return self.scenario.name
 
     def cc_of(self, own: str | None) -> str:
-        """Congestion control of a flow whose own is this."""
+        """Congestion control of a flow: its own, or the one under test."""
         return own or self.cc
 
     @property

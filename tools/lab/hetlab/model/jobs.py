@@ -63,7 +63,7 @@ def one(point: Point, experiment: Experiment, variant: Variant, seed: int, direc
 
 
 def by_kernel(jobs: list[Job], patched: bool | None = None) -> dict[bool, list[Job]]:
-    """Jobs of the unpatched (False) and the patched kernel: as told, or as their sysctls need."""
+    """Jobs by kernel, unpatched (False) or patched: as ``patched`` says, or as their sysctls need."""
     groups: dict[bool, list[Job]] = {}
     for job in jobs:
         needs = OPTION_SYSCTL in job.scenario.sysctl if patched is None else patched

@@ -101,7 +101,7 @@ def _changes(s: Scenario, event: Event, i: int) -> list[Change]:
 
 
 def _bdp_pkts(s: Scenario, node: str, route: Route) -> float:
-    """Bandwidth-delay product of the first flow from a node, in packets; 0 where nothing counts in it."""
+    """Bandwidth-delay product of the first flow from a node, in packets; 0 where no key is given in units of it."""
     if route.cwnd_max_bdp is None:
         return 0
     flow = next((f for f in s.flow.values() if f.src == node), None)

@@ -54,7 +54,7 @@ def child(number: int, script: Script, env: Env, trace: Trace) -> int:
 
 
 def in_process(number: int, script: Script, env: Env, trace: Trace) -> bool:
-    """Fork, play, and tell whether it held; a process that dies counts as a failure."""
+    """Fork, play, return whether it held; a process that dies counts as a failure."""
     pid = os.fork()
     if not pid:
         os._exit(child(number, script, env, trace))

@@ -99,7 +99,7 @@ class Sc:
 
 @dataclass(frozen=True)
 class Hex:
-    """Bytes as they are: options that nobody knows, or that are malformed."""
+    """Raw bytes: unknown or malformed options."""
 
     data: bytes
 

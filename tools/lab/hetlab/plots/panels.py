@@ -153,7 +153,7 @@ def columns_of(panels: int) -> int:
 
 
 def _crowded(line: Line) -> bool:
-    """Too many steps to tell one from the next."""
+    """Whether steps are too many to be distinguished."""
     return line.kind == "step" and len(line.t) > 1.5 * STRETCHES
 
 

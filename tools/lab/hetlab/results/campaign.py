@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the runs of a command bring in: results kept as each run ends, failures named at the end."""
+"""Results of the runs of a command, saved as each run ends; failures are listed at the end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from hetlab.results import store
 
 @dataclass
 class Campaign:
-    """Collects what the runs of a command bring in."""
+    """Collects the results and failures of the runs of a command."""
 
     out: Path
     hashes: dict[str, str]

@@ -61,7 +61,7 @@ def _share(run: RunResult) -> float | None:
 
 
 def _jain(run: RunResult) -> float | None:
-    """Nothing to be fair to where there is one flow."""
+    """None where there is one flow only."""
     return run.jain if len(run.tcp) > 1 else None
 
 

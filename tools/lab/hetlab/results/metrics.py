@@ -62,7 +62,7 @@ NS = 1e-9
 
 @dataclass(frozen=True)
 class Raw:
-    """Everything a run left behind."""
+    """Raw data of a run."""
 
     job: Job
     meta: dict[str, Any]
@@ -222,7 +222,7 @@ def _matched(tx_key: Array, sent_ns: Array, rx_key: Array, arrived_ns: Array) ->
 
 
 def packet_key(packets: Array) -> npt.NDArray[np.uint64]:
-    """What tells one transmission from every other: port, sequence number, IP ID (IPv6: TSval)."""
+    """Key that is unique for each transmission: port, sequence number, IP ID (IPv6: TSval)."""
     ident = np.where(packets["ipver"] == 4, packets["ipid"], packets["tsval"]).astype(np.uint64) & np.uint64(0xFFFF)
     seq = packets["seq"].astype(np.uint64) << np.uint64(32)
     key: npt.NDArray[np.uint64] = seq + (ident << np.uint64(16)) + packets["dport"].astype(np.uint64)
@@ -249,7 +249,7 @@ def segment_key(packets: Array) -> npt.NDArray[np.uint64]:
 
 
 def _statistics(raw: Raw, series: Callable[[Raw, str, str], tuple[Floats, Floats]]) -> DelayResult | None:
-    """Of delays over all measured pairs, steady part, in ms."""
+    """Statistics of the delays (ms) over all measured pairs, steady part."""
     delays = []
     for src, dst in raw.scenario.owd_pairs:
         t, d = series(raw, src, dst)

@@ -2,8 +2,7 @@
 """The text of a trace to tables: pure functions.
 
 Input is what ftrace prints of the events of include/hetcc/trace_santacruz.h. A
-line that does not look like one of them is an error: better no trace than half
-of one.
+line that is not one of them is an error, so that no trace is incomplete.
 """
 
 import re

@@ -94,7 +94,7 @@ def _save_series(raw: metrics.Raw, directory: Path) -> None:
 
 
 def _save_trace(raw: metrics.Raw, directory: Path) -> None:
-    """Tables of a traced run; an earlier trace of an untraced one goes."""
+    """Write the tables of a traced run; of an untraced one, remove earlier ones."""
     for name in TRACE_FILES:
         (directory / name).unlink(missing_ok=True)
     if not raw.job.trace:

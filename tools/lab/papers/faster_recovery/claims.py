@@ -8,7 +8,7 @@ the paper's figures, in Mbit/s of payload.
 import numpy as np
 
 from hetlab.claims.evaluate import Verdict
-from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, Need
+from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, RunKey
 from hetlab.model.result import known
 from papers.common import WITHOUT_SACK, claim, goodput, need, point, row, tcp
 from papers.faster_recovery import STREAMS as VARIANTS
@@ -59,7 +59,7 @@ F3 = {
 
 @claim("faster_recovery-f3", paper="150 Mbit/s: FR best, then GFR, then the rest", needs=F3.values(), cost_s=120)
 def fastest(e: Evidence) -> Verdict:
-    """The same order with the paper's rules; what is resent, and the defaults, are told."""
+    """The same order with the paper's rules; retransmissions and the defaults are reported, not judged."""
     got = {cc: goodput(e, run) for cc, run in F3.items()}
     again = {cc: sum(known(flow.retransmits) for flow in tcp(e, F3[cc])) for cc in (FR + BY_PAPER, FR)}
     good = got[FR + BY_PAPER] > got[GFR + BY_PAPER] > max(got[SACK], got[RENO])
@@ -83,7 +83,7 @@ F4 = {
     cost_s=220,
 )
 def delays(e: Evidence) -> Verdict:
-    """Above by the paper's rules, below by the sound estimator, which is the default; the others are told."""
+    """Above by the paper's rules, below by the default estimator; the others are reported, not judged."""
     got = {key: goodput(e, run) for key, run in F4.items()}
     best = {ms: max(got[SACK, ms], got[RENO, ms]) for ms in ONOFF_DELAYS_MS}
     above = [ms for ms in ONOFF_DELAYS_MS if 2 * ms > LONG_RTT_MS]
@@ -111,7 +111,7 @@ ALMOST_ALL = 0.9
 FULL = 0.99
 
 
-def carried_mbit(e: Evidence, run: Need) -> float:
+def carried_mbit(e: Evidence, run: RunKey) -> float:
     """Payload that the bottleneck can carry, for each of the connections."""
     link = e[run].scenario_resolved.links["bottleneck"].forward.rate_mbit
     return known(link) * PAYLOAD / PACKET / len(tcp(e, run))
@@ -141,7 +141,7 @@ F8 = {cc: need("faster_recovery-random", cc, flow__main__count=10) for cc in (FR
 TIMES_RENO = 3
 
 
-def late_mbit(e: Evidence, run: Need) -> Floats:
+def late_mbit(e: Evidence, run: RunKey) -> Floats:
     """Goodput of each connection in the last 100 s."""
     end_s = float(e[run].scenario_resolved.duration_s)
     table = {key: np.array(column) for key, column in e.table(run, "received").items() if key in RECEIVED}
@@ -160,7 +160,7 @@ RECEIVED = ("t", "id", "bytes_received")
     "faster_recovery-f8", paper="one of 10 connections, last 100 s: FR and GFR at least 3 times Reno", needs=F8.values()
 )
 def sustained(e: Evidence) -> Verdict:
-    """The first of the ten connections, and their mean; Reno without SACK, SACK is told."""
+    """The first of the ten connections, and their mean; Reno without SACK; SACK is reported, not judged."""
     late = {cc: late_mbit(e, run) for cc, run in F8.items()}
     first = {cc: late[cc][0] / late[RENO][0] for cc in (FR, GFR)}
     mean = {cc: late[cc].mean() / late[RENO].mean() for cc in (FR, GFR)}
@@ -178,7 +178,7 @@ FASTER_THAN_MBIT = 1  # the scenarios for slow links end here
 CLOSE, MOSTLY = 0.05, 0.9
 
 
-def speed(stream: str, mbit: float, cc: str = FR) -> Need:
+def speed(stream: str, mbit: float, cc: str = FR) -> RunKey:
     """One flow at one rate and with one kind of ACK stream."""
     name = "faster_recovery-bwe-fast" if mbit > FASTER_THAN_MBIT else "faster_recovery-bwe-slow"
     return point(name if stream == EVERY else f"{name}@{stream}", cc, {RATE: mbit})
@@ -193,7 +193,7 @@ def within(t: Floats, errors: Floats, changes_s: list[float], end_s: float) -> F
     return np.array(found)
 
 
-def estimate_errors(e: Evidence, run: Need) -> tuple[Floats, Floats, list[float]]:
+def estimate_errors(e: Evidence, run: RunKey) -> tuple[Floats, Floats, list[float]]:
     """Time, relative error of the estimate, and when the rate changed."""
     resolved = e[run].scenario_resolved
     t, estimate = e.series(run, "flows", "t"), e.series(run, "flows", "cc_rttcnt")
@@ -204,7 +204,7 @@ def estimate_errors(e: Evidence, run: Need) -> tuple[Floats, Floats, list[float]
     return t, estimate / truth - 1, times
 
 
-def tracking(e: Evidence, run: Need) -> tuple[float, float]:
+def tracking(e: Evidence, run: RunKey) -> tuple[float, float]:
     """Least share of close samples over the periods, median error of all samples."""
     t, errors, changes_s = estimate_errors(e, run)
     periods = within(t, errors, changes_s, float(e[run].scenario_resolved.duration_s))
@@ -239,7 +239,7 @@ GEO_OURS, GEO_RIVALS, GEO_TOLD = (FR, GFR), ("westwood", "cubic"), ("bbr", "reno
 GEO_TIMES = 1.5
 
 
-def geo(cc: str, percent: float) -> Need:
+def geo(cc: str, percent: float) -> RunKey:
     """A run over the satellite."""
     return point("faster_recovery-geo", cc, {"link.satellite.forward.loss.percent": percent})
 
@@ -250,7 +250,7 @@ def geo(cc: str, percent: float) -> Need:
     needs=[geo(cc, percent) for percent in GEO_LOSSES for cc in (*GEO_OURS, *GEO_RIVALS, *GEO_TOLD)],
 )
 def satellite(e: Evidence) -> Verdict:
-    """Both of ours at each loss rate; the others are told."""
+    """Both of ours at each loss rate; the others are reported, not judged."""
     times, said = [], []
     for percent in GEO_LOSSES:
         got = {cc: goodput(e, geo(cc, percent)) for cc in (*GEO_OURS, *GEO_RIVALS, *GEO_TOLD)}
@@ -269,7 +269,7 @@ HALF = 0.5
     needs=LONGER.values(),
 )
 def longer_path(e: Evidence) -> Verdict:
-    """Both of ours; the old minimum, and cubic, are told."""
+    """Both of ours; the old minimum and cubic are reported, not judged."""
     got = {cc: goodput(e, run, key="steady_goodput_mbit") / carried_mbit(e, run) for cc, run in LONGER.items()}
     return Verdict(min(got[FR], got[GFR]) >= HALF, f"of the link {row(got)}")
 
@@ -283,7 +283,7 @@ FRIEND_MBIT = 20
 LEAST_FOR_OTHERS = 0.2
 
 
-def friendly(cc: str, delay_ms: int, count: int, other: str, aqm: str) -> Need:
+def friendly(cc: str, delay_ms: int, count: int, other: str, aqm: str) -> RunKey:
     """A run beside as many flows of another kind."""
     at = {
         f"{DELAY}+link.bottleneck.reverse.delay_ms": delay_ms,
@@ -294,7 +294,7 @@ def friendly(cc: str, delay_ms: int, count: int, other: str, aqm: str) -> Need:
     return point("faster_recovery-friendly", cc, at)
 
 
-def shares(e: Evidence, run: Need, own: Need) -> tuple[float, float, float]:
+def shares(e: Evidence, run: RunKey, own: RunKey) -> tuple[float, float, float]:
     """From 10 s on: ours to the other kind's, the other kind's to its own beside itself, and to the fair share."""
     ours, others = (goodput(e, run, name, "steady_goodput_mbit") for name in ("main", "other"))
     alone = goodput(e, own, "other", "steady_goodput_mbit")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from hetlab.claims.evidence import Evidence, Need
+from hetlab.claims.evidence import Evidence, RunKey
 from hetlab.figures.outputs import SHEETS, Sheet, picture
 from hetlab.plots.papers import Curve, Stage, paper_figure
 from papers.common import goodput, point
@@ -56,17 +56,17 @@ STEP_S = 4.0
 
 
 def look(cc: str) -> dict[str, Any]:
-    """Whose colour, which text, which line."""
+    """Colour, label and line style of a curve."""
     return {"role": ROLES[cc], "cc": SACK if cc == RENO else cc} | LOOKS.get(cc, {})
 
 
-def used(e: Evidence, run: Need) -> float:
+def used(e: Evidence, run: RunKey) -> float:
     """Share of the link that all connections have, headers included."""
     return goodput(e, run) / carried_mbit(e, run)
 
 
 def stage(
-    e: Evidence, label: str, of: Callable[[Evidence, Need], float], at: dict[str, list[Need]], x: Sequence[float]
+    e: Evidence, label: str, of: Callable[[Evidence, RunKey], float], at: dict[str, list[RunKey]], x: Sequence[float]
 ) -> Stage:
     """A quantity over a sweep, a curve for each congestion control."""
     xs = np.array(x, float)

@@ -8,7 +8,7 @@ which is the default.
 import numpy as np
 
 from hetlab.claims.evaluate import Verdict
-from hetlab.claims.evidence import Evidence, Need
+from hetlab.claims.evidence import Evidence, RunKey
 from hetlab.model.result import known
 from papers.common import claim, goodput, row, tcp
 from papers.hybla import ideal  # noqa: F401 - registers its claims, which come first
@@ -38,7 +38,7 @@ LONG_MS = 300
 FAIR_MBIT = LINK_MBIT / 6
 
 
-def over(e: Evidence, runs: dict[int, Need], name: str = "main") -> dict[int, float]:
+def over(e: Evidence, runs: dict[int, RunKey], name: str = "main") -> dict[int, float]:
     """Goodput by round trip in ms."""
     return {ms: goodput(e, run, name) for ms, run in runs.items()}
 
@@ -55,7 +55,7 @@ def ends(values: dict[int, float]) -> str:
     cost_s=200,
 )
 def congested(e: Evidence) -> Verdict:
-    """By default, to the better Reno; the paper's rules and the others are told at 25, 300, 600 ms."""
+    """By default, to the better Reno; the paper's rules and the others are reported, not judged, at 25, 300, 600 ms."""
     got = {cc: over(e, runs) for cc, runs in CONGESTION.items()}
     ours = got[JUDGED]
     first, last = ours[min(ours)], ours[max(ours)]
@@ -83,7 +83,7 @@ def drawn_mbit(ms: float) -> float:
     cost_s=200,
 )
 def lossy(e: Evidence) -> Verdict:
-    """By default; the paper's rules and the others are told at 25, 300, 600 ms."""
+    """By default; the paper's rules and the others are reported, not judged, at 25, 300, 600 ms."""
     got = {cc: over(e, runs) for cc, runs in LOSSY.items()}
     ours = got[JUDGED]
     share = min(mbit / drawn_mbit(ms) for ms, mbit in ours.items())
@@ -124,12 +124,12 @@ FAIR = {cc: point("hybla-fair", cc) for cc in (PAPER, SPACED, OURS, INTREE, SACK
 EVEN = 0.95
 
 
-def used(e: Evidence, run: Need) -> float:
+def used(e: Evidence, run: RunKey) -> float:
     """Sum of the goodputs, in shares of the bottleneck."""
     return float(sum(flow.goodput_mbit for flow in e[run].flows)) / LINK_MBIT
 
 
-def resent(e: Evidence, run: Need) -> float:
+def resent(e: Evidence, run: RunKey) -> float:
     """Share of the bytes that are retransmissions, all flows."""
     flows = e[run].flows
     return float(sum(known(f.bytes_retrans) for f in flows) / sum(known(f.bytes_sent) for f in flows))
@@ -142,7 +142,7 @@ def resent(e: Evidence, run: Need) -> float:
     cost_s=70,
 )
 def fair(e: Evidence) -> Verdict:
-    """By default; the paper's rules and the others are told: Jain, and Mbit/s of a long and of a wired flow."""
+    """By default; others are reported, not judged: Jain, and Mbit/s of a long and of a wired flow."""
     said = [
         f"{cc} {known(e[run].jain):.3f} ({goodput(e, run):.2f}, {goodput(e, run, 'wired'):.2f})"
         for cc, run in FAIR.items()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from hetlab.claims.evidence import Evidence, Floats, Need
+from hetlab.claims.evidence import Evidence, Floats, RunKey
 from hetlab.figures.outputs import picture
 from hetlab.model import congestion
 from hetlab.plots.papers import Curve, Stack, Stage, paper_figure, stacks_figure
@@ -39,7 +39,7 @@ RTT = "round trip of the foreground flow (ms)"
 
 
 def look(cc: str) -> dict[str, Any]:
-    """Whose colour, which text, which line."""
+    """Colour, label and line style of a curve."""
     return {"role": ROLES[cc], "cc": cc.removesuffix(WITHOUT_SACK)} | LOOKS.get(cc, {})
 
 
@@ -57,13 +57,13 @@ Model = Callable[..., Floats]
 THOUSANDS = "1000 segments"
 
 
-def course(e: Evidence, run: Need) -> Floats:
+def course(e: Evidence, run: RunKey) -> Floats:
     """Window in segments on the grid of time since the first segment."""
     t = e.series(run, "flows", "t") - e.series(run, "owd-s-d", "t")[0]
     return np.interp(GRID_S, t, e.series(run, "flows", "cwnd"))
 
 
-def amount(e: Evidence, run: Need) -> Floats:
+def amount(e: Evidence, run: RunKey) -> Floats:
     """Thousands of segments sent on the same grid."""
     return np.searchsorted(departures_s(e, run), GRID_S, side="right") / 1e3
 
@@ -78,7 +78,7 @@ def equation(model: Model, name: str, rtt_s: float, **rtt0: float) -> Curve:
     return Curve(role=name, x=GRID_S, y=model(GRID_S, rtt_s, **rtt0), **EQUATION)
 
 
-def reno_curves(e: Evidence, of: Callable[[Evidence, Need], Floats], model: Model, name: str) -> list[Curve]:
+def reno_curves(e: Evidence, of: Callable[[Evidence, RunKey], Floats], model: Model, name: str) -> list[Curve]:
     """Reno at three round trips, with the paper's equation of standard TCP."""
     curves = []
     for way, run in IDEAL_RENO.items():
@@ -96,7 +96,7 @@ def fig1(e: Evidence) -> Figure:
 
 
 def ideal_stages(
-    e: Evidence, of: Callable[[Evidence, Need], Floats], model: Model, name: str, cut_s: float = 10
+    e: Evidence, of: Callable[[Evidence, RunKey], Floats], model: Model, name: str, cut_s: float = 10
 ) -> list[Stage]:
     """A plot area for each round trip: both kinds of ours, in-tree Hybla, the equation."""
     stages = []
@@ -153,7 +153,7 @@ def fig4(e: Evidence) -> Figure:
 # ---------------------------------------------------- congestion, link losses
 
 
-def over_rtt(e: Evidence, sweeps: dict[str, dict[int, Need]]) -> list[Curve]:
+def over_rtt(e: Evidence, sweeps: dict[str, dict[int, RunKey]]) -> list[Curve]:
     """Goodput of the foreground flow."""
     return [
         Curve(
@@ -163,7 +163,7 @@ def over_rtt(e: Evidence, sweeps: dict[str, dict[int, Need]]) -> list[Curve]:
     ]
 
 
-def every(sweeps: Iterable[dict[int, Need]]) -> list[Need]:
+def every(sweeps: Iterable[dict[int, RunKey]]) -> list[RunKey]:
     """All runs of some sweeps."""
     return [run for runs in sweeps for run in runs.values()]
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hetlab.claims.evaluate import Verdict
-from hetlab.claims.evidence import Evidence, Floats, Need
+from hetlab.claims.evidence import Evidence, Floats, RunKey
 from hetlab.model.result import known
 from papers.common import claim, goodput, row
 from papers.hybla.runs import GAMMA_PKTS, INTREE, OURS, RTT0_S, SACK, SEGMENT, SPACED, WAYS_MS, point
@@ -56,13 +56,13 @@ ACK_CLOCK = (
 )
 
 
-def departures_s(e: Evidence, run: Need) -> Floats:
+def departures_s(e: Evidence, run: RunKey) -> Floats:
     """When each segment left, since the first one."""
     t = e.series(run, "owd-s-d", "t")
     return t - t[0]
 
 
-def window(e: Evidence, run: Need) -> tuple[Floats, Floats]:
+def window(e: Evidence, run: RunKey) -> tuple[Floats, Floats]:
     """Time since the first segment, and cwnd, until 5 s of congestion avoidance are over."""
     t = e.series(run, "flows", "t") - e.series(run, "owd-s-d", "t")[0]
     keep = (t >= 0) & (t <= RTT0_S * np.log2(GAMMA_PKTS) + AVOIDANCE_S)
@@ -76,13 +76,13 @@ def off(measured: Floats, low: Floats, high: Floats, margin_pkts: float = 0) -> 
     return float(np.max(np.maximum(above, below)))
 
 
-def window_off(e: Evidence, run: Need, rtt_s: float, latency_rtts: float) -> float:
+def window_off(e: Evidence, run: RunKey, rtt_s: float, latency_rtts: float) -> float:
     """Of the window from equation 6, which may be late by so many round trips."""
     t, cwnd = window(e, run)
     return off(cwnd, window_pkts(t - latency_rtts * rtt_s, rtt_s), window_pkts(t, rtt_s), CLOSE_PKTS)
 
 
-def sent_off(e: Evidence, run: Need, rtt_s: float, latency_rtts: float) -> float:
+def sent_off(e: Evidence, run: RunKey, rtt_s: float, latency_rtts: float) -> float:
     """Of the segments sent by 1, 2, ... 10 s from equation 8, which may be late by so many round trips."""
     t = np.arange(1.0, 11)
     sent = np.searchsorted(departures_s(e, run), t, side="right").astype(float)
@@ -223,7 +223,7 @@ def floor(e: Evidence) -> Verdict:
     return Verdict(not any(differ.values()), f"samples that differ: {row(differ, 0)}; windows to {largest:.0f}")
 
 
-START = {cc: Need("hybla-ideal-10", cc) for cc in (OURS, SPACED, IDEAL_SPACED, INTREE, SACK)}
+START = {cc: RunKey("hybla-ideal-10", cc) for cc in (OURS, SPACED, IDEAL_SPACED, INTREE, SACK)}
 LOST = 0.01
 
 
@@ -233,7 +233,7 @@ LOST = 0.01
     needs=START.values(),
 )
 def initial_threshold(e: Evidence) -> Verdict:
-    """Packets that the queue drops, to those sent; by default, others are told."""
+    """Packets that the queue drops, to those sent; by default, others are reported, not judged."""
     lost = {
         cc: known(e[run].queue.drops) / max(known(e[run].flows[0].bytes_sent) / SEGMENT, 1) for cc, run in START.items()
     }

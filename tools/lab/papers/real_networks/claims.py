@@ -8,7 +8,7 @@ what one has there.
 import numpy as np
 
 from hetlab.claims.evaluate import Verdict
-from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, Need
+from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, RunKey
 from hetlab.model.result import known
 from papers import common
 from papers.common import claim, row
@@ -24,29 +24,29 @@ LEAST_OF_FAIR = 0.2
 STARVED = 0.02
 
 
-def need(scenario: str, **swept: float | str | bool) -> Need:
+def need(scenario: str, **swept: float | str | bool) -> RunKey:
     """A run of santacruz; ``a__b=1`` is the point a.b=1 of the sweep."""
     return common.need(scenario, CC, **swept)
 
 
-def used(e: Evidence, run: Need, link_mbit: float = LINK_MBIT, flow: int = 0, key: str = "goodput_mbit") -> float:
+def used(e: Evidence, run: RunKey, link_mbit: float = LINK_MBIT, flow: int = 0, key: str = "goodput_mbit") -> float:
     """Share of the link that a flow gets."""
     return float(getattr(e[run].flows[flow], key)) * PACKET / PAYLOAD / link_mbit
 
 
-def used_from(e: Evidence, run: Need, edges_s: Floats, link_mbit: float = LINK_MBIT) -> Floats:
+def used_from(e: Evidence, run: RunKey, edges_s: Floats, link_mbit: float = LINK_MBIT) -> Floats:
     """Share of the link in each interval between these times."""
     octets = np.interp(edges_s, e.series(run, "received", "t"), e.series(run, "received", "bytes_received"))
     return np.diff(octets) * 8 / 1e6 / np.diff(edges_s) * PACKET / PAYLOAD / link_mbit
 
 
-def queueing_ms(e: Evidence, run: Need, since_s: float) -> float:
+def queueing_ms(e: Evidence, run: RunKey, since_s: float) -> float:
     """95th percentile of the one-way delay above its minimum."""
     late, least = e.series(run, "owd-s-d", "owd_ms", since_s), np.nanmin(e.series(run, "owd-s-d", "owd_ms"))
     return float(np.nanpercentile(late, 95) - least)
 
 
-def _fills(e: Evidence, run: Need, link_mbit: float) -> Verdict:
+def _fills(e: Evidence, run: RunKey, link_mbit: float) -> Verdict:
     """90 % in each second from 10 s on, queueing delay at most 5 ms, no loss."""
     seconds = used_from(e, run, np.arange(0, e[run].scenario_resolved.duration_s + 1, 1.0), link_mbit)
     late = seconds[START_UP_S:]
@@ -84,7 +84,7 @@ def window_means(t: Floats, values: Floats) -> Floats:
     return np.array([values[(t >= a) & (t < a + DRIFT_WINDOW_S)].mean() for a in edges])
 
 
-def _drift(e: Evidence, run: Need) -> tuple[float, float]:
+def _drift(e: Evidence, run: RunKey) -> tuple[float, float]:
     """Largest distance from the first five minutes: of the real queue, of the estimate's error."""
     queue = window_means(e.series(run, "queue", "t"), e.series(run, "queue", "pkts"))
     own = window_means(e.series(run, "flows", "t"), e.series(run, "flows", "cc_rttcnt"))
@@ -110,7 +110,7 @@ HANDOVERS = [need("real_networks-handover", link__bottleneck__forward__jitter_in
 HANDOVER_S, HANDOVER_SETTLED_S, A_FEW_PKTS = 15.0, 5.0, 3.0
 
 
-def _handover(e: Evidence, run: Need) -> tuple[Floats, Floats]:
+def _handover(e: Evidence, run: RunKey) -> tuple[Floats, Floats]:
     """Between steps: share of the link; mean queue from 5 s after a step on."""
     steps = np.arange(HANDOVER_S, e[run].scenario_resolved.duration_s, HANDOVER_S)
     shares = used_from(e, run, np.append(steps, e[run].scenario_resolved.duration_s))
@@ -133,7 +133,7 @@ def handover(e: Evidence) -> Verdict:
     return Verdict(good, "; ".join(said))
 
 
-NOISE: dict[str, tuple[str, list[Need]]] = {
+NOISE: dict[str, tuple[str, list[RunKey]]] = {
     "delack": ("delayed ACKs", [need("real_networks-noise")]),
     "jitter": ("5 ms jitter", [need("real_networks-noise@jitter")]),
     "ackjitter": ("ACK compression (5 ms jitter of the ACKs)", [need("real_networks-noise@ackjitter")]),
@@ -179,7 +179,7 @@ def _share(count: int) -> None:
 
     @claim(f"real_networks-share-{count}", paper=f"{count} flows, 5 s apart: Jain at least 0.95", needs=[run])
     def check(e: Evidence) -> Verdict:
-        """In the last minute; and nobody takes the others' queue for the path: not over N_op + 1.5 a flow."""
+        """In the last minute; and no flow counts the others' queue as path: at most N_op + 1.5 packets a flow."""
         shares = [used(e, run, SHARE_MBIT, i, "steady_goodput_mbit") * count for i in range(count)]
         queue, jain = known(e[run].queue.steady_mean_pkts), known(e[run].jain_steady)
         text = f"{jain:.3f}; {min(shares):.2f}..{max(shares):.2f} of the fair share, queue {queue / count:.1f} a flow"
@@ -247,7 +247,7 @@ def cuts(t: Floats, cwnd: Floats, signals: Floats) -> Floats:
     return np.array(found)
 
 
-def _reduces(e: Evidence, run: Need, signal: str) -> Verdict:
+def _reduces(e: Evidence, run: RunKey, signal: str) -> Verdict:
     """A quarter or more within two round trips, each time, and at least once."""
     t, cwnd, counter = (e.series(run, "flows", key, BURSTS_FROM_S) for key in ("t", "cwnd", signal))
     found = cuts(t, cwnd, counter)

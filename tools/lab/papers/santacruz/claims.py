@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 
 from hetlab.claims.evaluate import Verdict, claim, packet_claim
-from hetlab.claims.evidence import Evidence, Need
+from hetlab.claims.evidence import Evidence, RunKey
 from hetlab.model.result import known
 
 N_OPS = (1.5, 3.0, 5.0)
@@ -23,28 +23,28 @@ TABLE2_MS = {1.5: 55.1, 3.0: 60.6, 5.0: 73.7}
 BERS = ("1e-06", "2e-06", "4e-06", "1e-05")
 
 
-def ours(scenario: str, n_op: float) -> Need:
+def ours(scenario: str, n_op: float) -> RunKey:
     """Santa Cruz with an operating point."""
-    return Need(scenario, f"santacruz:n_op={n_op:g}")
+    return RunKey(scenario, f"santacruz:n_op={n_op:g}")
 
 
-def trio(scenario: str, *others: str) -> list[Need]:
+def trio(scenario: str, *others: str) -> list[RunKey]:
     """The three operating points of the paper's tables, and others."""
-    return [ours(scenario, n) for n in N_OPS] + [Need(scenario, cc) for cc in others]
+    return [ours(scenario, n) for n in N_OPS] + [RunKey(scenario, cc) for cc in others]
 
 
-def rate(e: Evidence, need: Need) -> float:
+def rate(e: Evidence, need: RunKey) -> float:
     """Mbit/s on the link, headers included, as the papers count."""
     payload = PAYLOAD if e.of(need) == need else PAYLOAD_BESIDE_OPTION
     return float(e[need].flows[0].goodput_mbit) * PACKET / payload
 
 
-def delay(e: Evidence, need: Need, key: str = "mean") -> float:
+def delay(e: Evidence, need: RunKey, key: str = "mean") -> float:
     """One-way delay of data packets, ms or ms squared."""
     return float(getattr(known(e[need].owd_ms), key))
 
 
-def delivery(e: Evidence, need: Need, key: str = "mean") -> float:
+def delivery(e: Evidence, need: RunKey, key: str = "mean") -> float:
     """The same from a packet's first departure on, whichever copy arrived."""
     return float(getattr(known(e[need].delivery_ms), key))
 
@@ -58,7 +58,7 @@ def listing(values: dict[float, float], places: int = 2) -> str:
 def throughput(e: Evidence) -> Verdict:
     """Each within 5 % and not below Vegas."""
     got = {n: rate(e, ours("santacruz-basic", n)) for n in N_OPS}
-    vegas = rate(e, Need("santacruz-basic", "vegas"))
+    vegas = rate(e, RunKey("santacruz-basic", "vegas"))
     good = all(abs(got[n] / TABLE2_MBIT[n] - 1) <= 0.05 and got[n] >= vegas - 0.002 for n in N_OPS)
     return Verdict(good, f"{listing(got)} Mbit/s; Vegas {vegas:.2f}")
 
@@ -67,7 +67,7 @@ def throughput(e: Evidence) -> Verdict:
 def one_way_delay(e: Evidence) -> Verdict:
     """Within 10 %, and 20 to 45 % below Reno."""
     got = {n: delay(e, ours("santacruz-basic", n)) for n in N_OPS}
-    reno = delay(e, Need("santacruz-basic", "reno"))
+    reno = delay(e, RunKey("santacruz-basic", "reno"))
     good = all(abs(got[n] / TABLE2_MS[n] - 1) <= 0.1 and 0.2 <= 1 - got[n] / reno <= 0.45 for n in N_OPS)
     return Verdict(good, f"{listing(got, 1)} ms; Reno {reno:.1f}")
 
@@ -80,7 +80,7 @@ def one_way_delay(e: Evidence) -> Verdict:
 def variance(e: Evidence) -> Verdict:
     """Of delay, from 2 s on."""
     got = {n: delay(e, ours("santacruz-basic", n), "variance") for n in N_OPS}
-    reno, vegas = (delay(e, Need("santacruz-basic", cc), "variance") for cc in ("reno", "vegas"))
+    reno, vegas = (delay(e, RunKey("santacruz-basic", cc), "variance") for cc in ("reno", "vegas"))
     good = all(v <= reno / 100 and v <= vegas for v in got.values())
     return Verdict(good, f"{listing(got, 4)} ms2; Reno {reno:.0f}, Vegas {vegas:.4f}")
 
@@ -106,14 +106,14 @@ def queue(e: Evidence) -> Verdict:
 
 @claim("santacruz-f9-startup", paper="start-up ends before any loss", needs=trio("santacruz-basic", "reno"))
 def startup(e: Evidence) -> Verdict:
-    """Nobody's packet lost, but Reno's."""
+    """Only Reno loses packets."""
     lost: dict[float, float] = {n: known(e[ours("santacruz-basic", n)].queue.drops) for n in N_OPS}
-    reno = known(e[Need("santacruz-basic", "reno")].queue.drops)
+    reno = known(e[RunKey("santacruz-basic", "reno")].queue.drops)
     return Verdict(not any(lost.values()) and reno > 0, f"lost {listing(lost, 0)}; Reno {reno:.0f}")
 
 
 KERNELS = ("reno", "vegas", "cubic")
-BBRS = tuple(Need("santacruz-reverse", "bbr", seed) for seed in range(1, 9))  # its probing begins at a random phase
+BBRS = tuple(RunKey("santacruz-reverse", "bbr", seed) for seed in range(1, 9))  # its probing begins at a random phase
 
 
 @claim(
@@ -126,7 +126,7 @@ BBRS = tuple(Need("santacruz-reverse", "bbr", seed) for seed in range(1, 9))  # 
 def reverse_throughput(e: Evidence) -> Verdict:
     """45 % above Reno and above Vegas, or not below the best of the kernel's modules."""
     got = {n: rate(e, ours("santacruz-reverse", n)) for n in N_OPS}
-    others = {cc: rate(e, Need("santacruz-reverse", cc)) for cc in KERNELS}
+    others = {cc: rate(e, RunKey("santacruz-reverse", cc)) for cc in KERNELS}
     others["bbr"] = float(np.mean([rate(e, need) for need in BBRS]))
     papers = got[5.0] >= 1.45 * others["reno"] and got[5.0] > others["vegas"]
     good = papers or got[5.0] >= max(others.values()) * 0.99
@@ -172,7 +172,7 @@ def reverse_cwnd(e: Evidence) -> Verdict:
 def asymmetric(e: Evidence) -> Verdict:
     """97 % or more, delay 42 to 58 % below Reno, variance 1000 times below."""
     used = {n: rate(e, ours("santacruz-asym", n)) / 24 for n in N_OPS}
-    reno = Need("santacruz-asym", "reno")
+    reno = RunKey("santacruz-asym", "reno")
     took = {n: delivery(e, ours("santacruz-asym", n)) for n in N_OPS}
     less = {n: 1 - v / delivery(e, reno) for n, v in took.items()}
     times = {n: delivery(e, reno, "variance") / delivery(e, ours("santacruz-asym", n), "variance") for n in N_OPS}
@@ -189,9 +189,9 @@ def asymmetric_timeouts(e: Evidence) -> Verdict:
     return Verdict(not any(timeouts.values()), f"timeouts {listing(timeouts, 0)}")
 
 
-def wireless(ber: str, cc: str = "santacruz", seed: int = 1) -> Need:
+def wireless(ber: str, cc: str = "santacruz", seed: int = 1) -> RunKey:
     """A run over the lossy link."""
-    return Need(f"santacruz-wireless-ber[link.wireless.forward.loss.ber={ber}]", cc, seed)
+    return RunKey(f"santacruz-wireless-ber[link.wireless.forward.loss.ber={ber}]", cc, seed)
 
 
 @claim("santacruz-wireless-hold", paper="never halved, steady at 10 = 6 + n", needs=[wireless("1e-06")])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from hetlab.claims.evidence import BY_OPTION, BY_TIMESTAMPS, Evidence, Need
+from hetlab.claims.evidence import BY_OPTION, BY_TIMESTAMPS, Evidence, RunKey
 from hetlab.figures.outputs import SHEETS, Sheet, both, picture
 from hetlab.model import congestion
 from hetlab.model.result import known
@@ -36,21 +36,21 @@ BDP_ASYM_PKTS = 31
 # ------------------------------------------------------------------- figures
 
 
-def curve(e: Evidence, need: Need, table: str, column: str, role: str, **how: Any) -> Curve:
+def curve(e: Evidence, need: RunKey, table: str, column: str, role: str, **how: Any) -> Curve:
     """A column over time."""
     t, y = e.series(need, table, "t"), e.series(need, table, column)
     known = np.isfinite(y)
     return Curve(role, congestion.family(need.cc), t[known], y[known], **how)
 
 
-def santacruz(e: Evidence, need: Need, table: str, column: str, kind: str = "line") -> list[Curve]:
+def santacruz(e: Evidence, need: RunKey, table: str, column: str, kind: str = "line") -> list[Curve]:
     """From both sources; the option is drawn darker and dashed, over timestamps."""
     return [
         curve(e.by(s), need, table, column, f"Santa Cruz, {s}", kind=kind, **how) for s, how in SOURCE_LOOKS.items()
     ]
 
 
-RENO_BASIC = Need("santacruz-basic", "reno")
+RENO_BASIC = RunKey("santacruz-basic", "reno")
 
 
 @picture("santacruz-fig8", RENO_BASIC)
@@ -76,10 +76,10 @@ def fig9(e: Evidence) -> Figure:
     return paper_figure("1999, figure 9. TCP Santa Cruz, n_op = 1.5, 1.5 Mbit/s, 80 ms (santacruz-basic)", stages)
 
 
-@picture("santacruz-fig11", Need("santacruz-reverse", "reno"), ours("santacruz-reverse", 5))
+@picture("santacruz-fig11", RunKey("santacruz-reverse", "reno"), ours("santacruz-reverse", 5))
 def fig11(e: Evidence) -> Figure:
     """Windows with a Reno flow the other way."""
-    reno = curve(e, Need("santacruz-reverse", "reno"), "flows", "cwnd", "Reno")
+    reno = curve(e, RunKey("santacruz-reverse", "reno"), "flows", "cwnd", "Reno")
     stages = [
         Stage("cwnd (packets)", [reno]),
         Stage(
@@ -91,10 +91,10 @@ def fig11(e: Evidence) -> Figure:
     return paper_figure("1999, figure 11. Reno flow on the reverse path, n_op = 5 (santacruz-reverse)", stages)
 
 
-@picture("santacruz-fig13", Need("santacruz-asym", "reno"), ours("santacruz-asym", 3))
+@picture("santacruz-fig13", RunKey("santacruz-asym", "reno"), ours("santacruz-asym", 3))
 def fig13(e: Evidence) -> Figure:
     """Windows on the asymmetric path."""
-    reno = curve(e, Need("santacruz-asym", "reno"), "flows", "cwnd", "Reno")
+    reno = curve(e, RunKey("santacruz-asym", "reno"), "flows", "cwnd", "Reno")
     marks = ((BDP_ASYM_PKTS, "paper: Santa Cruz a few packets above 31"),)
     stages = [
         Stage("cwnd (packets)", [reno]),
@@ -259,7 +259,7 @@ def paper_table(e: Evidence, t: PaperTable) -> str:
     """As Markdown; reno and vegas have one column of ours, since the option is not for them."""
     lines = [f"{t.title}:", "", HEAD, "|---" * 13 + "|"]
     for row in t.rows:
-        need = Need(t.scenario, row.cc)
+        need = RunKey(t.scenario, row.cc)
         seen = [e.by(s) for s in SOURCES] if need.with_option() != need else [e]
         cells: list[list[object]] = [
             [f"{row.mbit:g}", *(f"{rate(x, need):.{2 + (t.link_mbit < 10)}f}" for x in seen)],

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hetlab.claims.evaluate import Verdict
-from hetlab.claims.evidence import PAYLOAD, Evidence, Floats, Need
+from hetlab.claims.evidence import PAYLOAD, Evidence, Floats, RunKey
 from hetlab.model.result import known
 from hetlab.model.scenario import Experiment
 from papers.common import claim, goodput, point, row, tcp
@@ -37,7 +37,7 @@ def path_ms(resolved: Experiment, arrived_s: Floats) -> Floats:
     return np.asarray(delays[np.searchsorted(times, arrived_s, side="right") - 1], float)
 
 
-def queueing_p95_ms(e: Evidence, run: Need) -> float:
+def queueing_p95_ms(e: Evidence, run: RunKey) -> float:
     """95th percentile over all packets from s to d that arrived, start-up included."""
     table = e.table(run, "owd-s-d")
     t, owd_ms = (np.array(table[column], float) for column in ("t", "owd_ms"))
@@ -61,7 +61,7 @@ NO_LATER = 1.01  # "no later than with any of the kernel's modules", to a hundre
 OVERSHOOT = 0.01  # "without overshoot losses above 1 %"
 
 
-def transfer(e: Evidence, run: Need, name: str) -> tuple[float, float]:
+def transfer(e: Evidence, run: RunKey, name: str) -> tuple[float, float]:
     """Seconds from connect() to the last ACK, inf if that never came; and the share of the packets that is dropped.
 
     A drop is sent again, so no more can be a transfer's than it sent again, and than the queue dropped in all of them.
@@ -104,7 +104,7 @@ GEO_QUEUEING_MS = 100  # "p95 queueing delay below 100 ms"
     needs=GEO.values(),
 )
 def random_loss(e: Evidence) -> Verdict:
-    """With each buffer; the in-tree module is told."""
+    """With each buffer; the in-tree module is reported, not judged."""
     used = {key: goodput(e, run) / GEO_MBIT for key, run in GEO.items()}
     late_ms = {key: queueing_p95_ms(e, run) for key, run in GEO.items()}
     good = all(used[OURS, bdp] >= GEO_LEAST and late_ms[OURS, bdp] < GEO_QUEUEING_MS for bdp in BDPS)
@@ -115,7 +115,7 @@ def random_loss(e: Evidence) -> Verdict:
 # ----------------------------------------------------------------------- LEO
 
 LEO_RIVALS = ("cubic", "bbr", "illinois")
-LEO = {cc: Need("satellite-leo", cc) for cc in (OURS, *LEO_RIVALS, INTREE)}
+LEO = {cc: RunKey("satellite-leo", cc) for cc in (OURS, *LEO_RIVALS, INTREE)}
 NOT_BELOW = 0.95  # "not below the best by more than 5 %"
 
 
@@ -125,7 +125,7 @@ NOT_BELOW = 0.95  # "not below the best by more than 5 %"
     needs=LEO.values(),
 )
 def handovers(e: Evidence) -> Verdict:
-    """Whole run; the in-tree module is told."""
+    """Whole run; the in-tree module is reported, not judged."""
     got = {cc: goodput(e, run) for cc, run in LEO.items()}
     late_ms = {cc: queueing_p95_ms(e, run) for cc, run in LEO.items()}
     most, _cc = best(got, LEO_RIVALS)
@@ -155,7 +155,7 @@ def asym_places() -> dict[str, tuple[str, dict[str, Any]]]:
 ASYM = {place: {cc: point(name, cc, at) for cc in (OURS, *ASYM_RIVALS)} for place, (name, at) in asym_places().items()}
 
 
-def upload_rtt_ms(e: Evidence, run: Need) -> float:
+def upload_rtt_ms(e: Evidence, run: RunKey) -> float:
     """Median of the upload's smoothed round trip time, in ms."""
     table = e.table(run, "flows")
     upload = next(i for i, flow in enumerate(e[run].flows) if flow.name == "upload")
@@ -169,7 +169,7 @@ def upload_rtt_ms(e: Evidence, run: Need) -> float:
     cost_s=215,
 )
 def asymmetric(e: Evidence) -> Verdict:
-    """With each buffer, upload and uplink; what the upload has is told."""
+    """With each buffer, upload and uplink; the share of the upload is reported, not judged."""
     least, said = np.inf, []
     for place, runs in ASYM.items():
         got = {cc: goodput(e, run) for cc, run in runs.items()}
@@ -197,14 +197,14 @@ Shares = dict[tuple[str, int], dict[int, float]]  # by congestion control and pe
 SEEDS = (1, 2)  # at 600 ms one run of 120 s is up to 15 % off the mean of four
 
 
-def rtt_runs(scenario: str, cc: str, percent: int) -> dict[int, list[Need]]:
-    """Runs by round trip in ms of the foreground flow; of the in-tree module, which is told, one."""
+def rtt_runs(scenario: str, cc: str, percent: int) -> dict[int, list[RunKey]]:
+    """Runs by round trip in ms of the foreground flow; of the in-tree module, which is reported, not judged, one."""
     seeds = SEEDS if cc == OURS else SEEDS[:1]
     places = {round(WIRED_RTT_MS + 2 * leg): {LEG_LOSS: percent, LEG_DELAY: leg} for leg in LEGS_MS}
     return {ms: [replace(point(scenario, cc, swept), seed=seed) for seed in seeds] for ms, swept in places.items()}
 
 
-def fair_shares(e: Evidence, runs: dict[int, list[Need]]) -> dict[int, float]:
+def fair_shares(e: Evidence, runs: dict[int, list[RunKey]]) -> dict[int, float]:
     """What the foreground flow gets of the fair share from 30 s on, mean over the seeds, by round trip in ms."""
     return {
         ms: float(np.mean([goodput(e, run, key="steady_goodput_mbit") for run in seeds])) / RTT_FAIR_MBIT
@@ -222,7 +222,7 @@ def _rtt(name: str, scenario: str, paper: str, told: str, good: Callable[[Shares
         cost_s=155,
     )
     def check(e: Evidence) -> Verdict:
-        """Beside five wired flows; the other module is told."""
+        """Beside five wired flows; the other module is reported, not judged."""
         share = {key: fair_shares(e, by_rtt) for key, by_rtt in runs.items()}
         said = "; ".join(f"{cc} {percent} %: {row(values)}" for (cc, percent), values in share.items())
         return Verdict(good(share), said)
@@ -259,12 +259,12 @@ _rtt("satellite-rtt-deep", "satellite-rtt@deep", BETTER.format("BDP of the foreg
 # -------------------------------------------------------------- friendliness
 
 FRIEND_LEGS_MS = {25: 0, 600: 287.5}  # by round trip
-WITHOUT = Need("satellite-friend@without", "reno")
+WITHOUT = RunKey("satellite-friend@without", "reno")
 OTHERS = ("cubic", "reno")
 NO_MORE = 1.1  # "no more than a 25 ms reno flow would", and a tenth
 
 
-def beside(cc: str, rtt_ms: int) -> Need:
+def beside(cc: str, rtt_ms: int) -> RunKey:
     """A run of one flow beside those of 25 ms."""
     return point("satellite-friend", cc, {LEG_DELAY: FRIEND_LEGS_MS[rtt_ms]})
 
@@ -273,12 +273,12 @@ REFERENCE = beside("reno", WIRED_RTT_MS)
 FRIENDS = {(cc, ms): beside(cc, ms) for cc in (OURS, INTREE, "bbr") for ms in FRIEND_LEGS_MS}
 
 
-def others_mbit(e: Evidence, run: Need) -> float:
+def others_mbit(e: Evidence, run: RunKey) -> float:
     """Sum of what the flows of 25 ms get, from 20 s on."""
     return float(sum(known(flow.steady_goodput_mbit) for name in OTHERS for flow in tcp(e, run, name)))
 
 
-def others_lost(e: Evidence, run: Need) -> float:
+def others_lost(e: Evidence, run: RunKey) -> float:
     """Share of their bytes that they send again."""
     flows = [flow for name in OTHERS for flow in tcp(e, run, name)]
     return float(sum(known(f.bytes_retrans) for f in flows) / sum(known(f.bytes_sent) for f in flows))
@@ -291,7 +291,7 @@ def others_lost(e: Evidence, run: Need) -> float:
     cost_s=80,
 )
 def friendly(e: Evidence) -> Verdict:
-    """Gain and harm (draft-irtf-iccrg-tcpeval, 6.1) are to the reno flow in its place; others are told."""
+    """Gain and harm (draft-irtf-iccrg-tcpeval, 6.1) are to the reno flow in its place; others are only reported."""
     takes, spared = (of(e, REFERENCE) for of in (taken_mbit, others_mbit))
     gain = {key: taken_mbit(e, run) / takes for key, run in FRIENDS.items()}
     said = [
@@ -306,6 +306,6 @@ def friendly(e: Evidence) -> Verdict:
     return Verdict(max(gain[OURS, ms] for ms in FRIEND_LEGS_MS) <= NO_MORE, "; ".join([*said, *told]))
 
 
-def taken_mbit(e: Evidence, run: Need) -> float:
+def taken_mbit(e: Evidence, run: RunKey) -> float:
     """What the flow under test gets, from 20 s on."""
     return goodput(e, run, key="steady_goodput_mbit")
