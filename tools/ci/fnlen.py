@@ -43,9 +43,7 @@ class Function:
 def run(command: Sequence[str], stdin: str = "") -> str:
     """Run a command and return its output, or say which one failed."""
     try:
-        done = subprocess.run(
-            command, input=stdin, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=True)
     except FileNotFoundError as error:
         hint = "; the Debian package is universal-ctags" * (command[0] == "ctags")
         raise GateError(f"{command[0]} is not installed{hint}") from error
@@ -94,9 +92,7 @@ def group_by_language(names: Iterable[str]) -> dict[str, list[str]]:
 def check_ctags() -> None:
     """Refuse a ctags that has no JSON output, such as Exuberant Ctags."""
     if "\njson " not in run(["ctags", "--list-features"]):
-        raise GateError(
-            "ctags has no JSON output; the Debian package is universal-ctags"
-        )
+        raise GateError("ctags has no JSON output; the Debian package is universal-ctags")
 
 
 def tags_of(language: str, names: Sequence[str]) -> Iterator[dict[str, object]]:
@@ -160,8 +156,7 @@ def report(language: str, functions: Sequence[Function], limit: int) -> bool:
     too_long = [function for function in functions if function.length > limit]
     for function in sorted(too_long, key=lambda item: -item.length):
         print(
-            f"{function.path}:{function.line}: error: {function.name} has "
-            f"{function.length} lines, the limit is {limit}"
+            f"{function.path}:{function.line}: error: {function.name} has {function.length} lines, the limit is {limit}"
         )
     return not too_long
 
