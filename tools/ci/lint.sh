@@ -23,12 +23,12 @@ Runs the named static checks, all of them when none is named:
   sparse      the kernel's semantic checker on the modules
   fnlen       no function of C or Python is longer than 60 lines
   shellcheck  every shell script
-  ruff        the Python code of tools/ and tests/
+  ruff        the Python code of tools/ and tests/, its format too
   mypy        the types of the same
 
 Prints "ok" or "not ok" for each, with the output of those that fail; the
 output of all is kept in build/lint.  ruff and mypy are those of the virtual
-environment build/venv, which "make venv" makes.
+environment build/venv, which "make setup" makes.
 END
 }
 
@@ -78,7 +78,7 @@ check_shellcheck() {
 # venv_tool COMMAND...: run a tool of the virtual environment on our Python.
 venv_tool() {
 	local paths=() path
-	[ -x "$venv/bin/$1" ] || die "build/venv has no $1: run make venv"
+	[ -x "$venv/bin/$1" ] || die "build/venv has no $1: run make setup"
 	for path in tools tests; do
 		[ ! -d "$path" ] || paths+=("$path")
 	done
@@ -86,7 +86,7 @@ venv_tool() {
 }
 
 check_ruff() {
-	venv_tool ruff check
+	venv_tool ruff check && venv_tool ruff format --check
 }
 
 check_mypy() {
