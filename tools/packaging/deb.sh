@@ -22,7 +22,7 @@ END
 
 stage() {
 	stage_sources "$1"
-	cp -rp -- "$HETCC_TOP"/{dkms.conf,README,docs/install.md,docs/hetcc.8,tools/hetcc} "$1/"
+	cp -rp -- "$HETCC_TOP"/{dkms.conf,README.md,docs/install.md,docs/hetcc.8,tools/hetcc} "$1/"
 	cp -rp -- "$HETCC_TOP"/tools/packaging/{debian,modules-load.d,sysctl.d} "$1/"
 	chmod -R u=rwX,go=rX -- "$1"
 }
