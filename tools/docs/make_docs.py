@@ -72,6 +72,12 @@ def point(scenario: str) -> dict[str, str]:
     return {key.rpartition(".")[2]: value for key, _is, value in pairs}
 
 
+def curves(text: str) -> dict[str, dict[str, str]]:
+    """Curves in the text of a claim, ``NAME: 25: 0.98, 50: 0.97; NAME: ...``, by name."""
+    parts = (re.fullmatch(r"(.*?): (\d+: .*)", part) for part in text.split("; "))
+    return {part[1]: dict(re.findall(r"(\d+): ([\d.]+)", part[2])) for part in parts if part}
+
+
 def row_of(run: dict[str, Any], name: str) -> dict[str, Any]:
     """What a data file keeps of a result.json: rates in Mbit/s, delays in ms, queue and losses in packets."""
     tcp = [flow for flow in run["flows"] if flow["proto"] == "tcp"]
@@ -193,6 +199,7 @@ def environment() -> jinja2.Environment:
         autoescape=False,
     )
     env.filters["decimals"] = lambda value, places: f"{value:.{places}f}"
+    env.filters["curves"] = curves
     env.globals["data"] = load()
     return env
 
