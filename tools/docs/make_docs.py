@@ -10,8 +10,10 @@ between them is templates/TEMPLATE.md.j2 over the data files (see Data). ``make 
 """
 
 import argparse
+import dataclasses
 import difflib
 import hashlib
+import importlib
 import itertools
 import json
 import re
@@ -22,9 +24,11 @@ import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import jinja2
+
+from hetlab.model.keys import Key, keys_of
 
 TOP = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -189,6 +193,34 @@ def load() -> dict[str, Data]:
     return {path.stem.replace("-", "_"): Data(json.loads(path.read_text())) for path in sorted(DATA.glob("*.json"))}
 
 
+def keys(module: str, name: str) -> list[dict[str, str]]:
+    """Keys of a class of the lab's model: name, default, allowed values, meaning."""
+    cls = getattr(importlib.import_module(module), name)
+    defaults = {f.name: f for f in dataclasses.fields(cls)}
+    return [
+        {"name": key, "default": _default(defaults[key]), "range": _range(hint, about), "text": about.text}
+        for key, hint, about in keys_of(cls)
+    ]
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default is dataclasses.MISSING:
+        return "" if field.default_factory is not dataclasses.MISSING else "needed"
+    empty = field.default in (None, "", ())
+    return "" if empty else json.dumps(field.default)
+
+
+def _range(hint: Any, about: Key) -> str:
+    words = [word for part in (hint, *get_args(hint)) if get_origin(part) is Literal for word in get_args(part)]
+    if words:
+        return ", ".join(map(str, words))
+    return "" if about.low is None or about.high is None else f"{_number(about.low)}..{_number(about.high)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
+
+
 def environment() -> jinja2.Environment:
     """Templates; a name that does not exist is an error."""
     env = jinja2.Environment(
@@ -201,6 +233,7 @@ def environment() -> jinja2.Environment:
     env.filters["decimals"] = lambda value, places: f"{value:.{places}f}"
     env.filters["curves"] = curves
     env.globals["data"] = load()
+    env.globals["keys"] = keys
     return env
 
 
