@@ -13,34 +13,21 @@
  * spacing (section 3.3.2) is left to the stack's pacing. With rho = 1 the
  * window is Reno's.
  *
- * Differences from the paper; in parentheses what restores it
- *  - The increments are per acknowledged segment, not per ACK: delayed or
- *    thinned ACKs do not slow the window.
- *  - The initial window is at least the kernel's; rho times init_cwnd segments
- *    only while the segments are paced.
- *  - A path of less than 1 ms, where the window is Reno's whatever rtt0_ms is, is not
- *    spaced (pacing=2): timers cost 5 to 8 % of all instructions there (docs/cost.md).
- *  - 2^rho - 1 stops at 2^15 segments; ssthresh bounds the window long before.
- *  - ssthresh from the ACK spacing replaces rho * init_ssthresh in both
- *    directions, once, in the first slow start (hoe=0). Until it is known (some
- *    six segments) slow start is Reno's: by 2^rho - 1 a single ACK would pass it.
- *    Where the first ten segments say nothing, as the path is faster than 100
- *    Mbit/s or delivers ACKs in bunches, slow start is the kernel's.
- *  - Above that threshold the window follows the loss events that the reference
- *    connection would see, in rho times smaller steps (law_share.h,
- *    response=0). By rho^2 = 576 segments per round trip of 600 ms the paper's
- *    window fills a buffer within a round once the pipe is full (10 Mbit/s,
- *    half a bandwidth-delay product of buffer: 20 % of all packets lost), and
- *    by halving once for all losses of a long round trip it does not get its
- *    share: 0.57 of it at 600 ms beside five flows of 25 ms, now 1.03.
- *  - A loss where nothing waits is the link's, and the window may grow by an
- *    eighth per round trip there (response=0): 20 Mbit/s, 600 ms, 1 % lost: 15.5
- *    instead of 3.1 Mbit/s. A path that gets longer is found by looks (est_path.h).
- *  - response=1 is section 5.2's proposal: halving is replaced by the bandwidth
- *    estimate of FR-TCP.
- *  - With response=0 or 1 the window above the estimated threshold grows as
- *    Reno's until the first loss (settle=0).
- *  - After a timeout slow start doubles the window (response=0).
+ * Departures from the paper, by the parameter that restores its rule. What each
+ * gains is measured in docs/hybla_ext.md.
+ *   response=0  loss events as the reference connection's, small steps (hybla_share.h)
+ *   response=0  a loss where nothing waits is the link's: no cut, faster growth
+ *   response=0  a path that gets longer is probed (minrtt_probe.h)
+ *   response=0  after a timeout slow start doubles the window
+ *   settle=0    above the estimated threshold Reno's growth until the first loss
+ *   hoe=0       ssthresh from the ACK spacing (ack_train.h), up or down, once; until
+ *               then slow start is Reno's, without an estimate the kernel's
+ *   pacing=2    a path of less than 1 ms is not spaced
+ * response=1 is section 5.2's proposal: FR-TCP's bandwidth estimate, no halving.
+ * Without a parameter:
+ *  - increments are per acknowledged segment, not per ACK;
+ *  - the initial window is at least the kernel's, and larger only if paced;
+ *  - 2^rho - 1 stops at 2^15 segments.
  *
  * tcpvegas_info: enabled = rho is above 1, rttcnt = rho in hundredths, rtt and
  * minrtt in microseconds.
@@ -52,32 +39,29 @@
 #include <linux/module.h>
 #include <net/tcp.h>
 
+#include "hetcc/ack_train.h"
+#include "hetcc/bdp.h"
+#include "hetcc/cc_busy.h"
+#include "hetcc/cc_compat.h"
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
-#include "hetcc/cc_prr.h"
-#include "hetcc/compat.h"
-#include "hetcc/est_busy.h"
-#include "hetcc/est_bwe.h"
-#include "hetcc/est_path.h"
-#include "hetcc/est_rho.h"
-#include "hetcc/est_ssthresh.h"
-#include "hetcc/law_share.h"
+#include "hetcc/cc_window.h"
+#include "hetcc/hybla_law.h"
+#include "hetcc/hybla_share.h"
+#include "hetcc/minrtt_probe.h"
 #include "hetcc/version.h"
 
-#define HYBLA_MIN_CWND	2U
 /* A shorter path than any reference connection's: rho is 1, and nothing is spaced */
 #define HYBLA_SPACE_US		1000U
 /* Below a rho, Q12, the paper's steps are Reno's or nearly: (B) from one, to the other */
-#define HYBLA_SHARE_FROM	(5 * HETCC_RHO_ONE / 4)
-#define HYBLA_SHARE_TO		(9 * HETCC_RHO_ONE / 8)
+#define HYBLA_RHO_SHARE		(5 * HYBLA_LAW_RHO_ONE / 4)
+#define HYBLA_RHO_PAPER		(9 * HYBLA_LAW_RHO_ONE / 8)
 /* A window of more times what is in flight is cut to that first */
 #define HYBLA_UNUSED		2
 /* An ECN mark stands for those of a whole round trip: it takes this part */
 #define HYBLA_MARK		8
-/* A look holds the window down by this part, and by the queue */
-#define HYBLA_LOOK		8
-/* On a short path, waiting means this part of the minimum round trip */
-#define HYBLA_WAIT		4
+/* A probe holds the window down by this part, and by the queue */
+#define HYBLA_PROBE		8
 /* Bandwidth estimate: weight of the old one, shortest busy stretch (part of RTTmin) */
 #define HYBLA_ALPHA_PERMILLE	800U
 #define HYBLA_TRAIN		16
@@ -88,26 +72,26 @@
 
 enum { HYBLA_RENO, HYBLA_BANDWIDTH, HYBLA_SHARE };
 
-HETCC_PARAM_UINT(rtt0_ms, 25, 1, 500,
-		 "round trip of the reference connection (ms, 1..500, paper 25); default 25");
-HETCC_PARAM_UINT(init_cwnd, 1, 1, 100,
-		 "initial window of the reference connection (segments, 1..100, paper 1); default 1");
-HETCC_PARAM_UINT(init_ssthresh, 32, 2, 65536,
-		 "initial ssthresh of the reference connection (segments, 2..65536); default 32");
-HETCC_PARAM_UINT(hoe, 1, 0, 1,
-		 "initial ssthresh from the spacing of the first ACKs (0, 1); default 1");
-HETCC_PARAM_UINT(settle, 1, 0, 1,
-		 "response 0, 1: above that threshold 1: grow as Reno until the first loss, 0: by rho^2 at once (paper); default 1");
-HETCC_PARAM_UINT(response, HYBLA_SHARE, HYBLA_RENO, HYBLA_SHARE,
-		 "to a loss 0: halve (paper), 1: bandwidth estimate, 2: as the reference connection, unless nothing waits; default 2");
-HETCC_PARAM_MILLI(cut, 700, 100, 1000,
-		  "response 2: what the reference connection loses of its window (0.1..1); default 0.7");
-HETCC_PARAM_UINT(queue_ms, 4, 1, 1000,
-		 "response 1, 2: a packet that waits no longer found no queue (ms, 1..1000); default 4");
-HETCC_PARAM_UINT(srtt, 0, 0, 1,
-		 "rho from 0: the minimum round trip (paper, 7.2), 1: the smoothed one; default 0");
-HETCC_PARAM_UINT(pacing, 1, 0, 2,
-		 "packet spacing 0: none, 1: on paths of 1 ms and more, 2: always (paper); default 1");
+CC_PARAM_UINT(rtt0_ms, 25, 1, 500,
+	      "round trip of the reference connection (ms, 1..500, paper 25); default 25");
+CC_PARAM_UINT(init_cwnd, 1, 1, 100,
+	      "initial window of the reference connection (segments, 1..100, paper 1); default 1");
+CC_PARAM_UINT(init_ssthresh, 32, 2, 65536,
+	      "initial ssthresh of the reference connection (segments, 2..65536); default 32");
+CC_PARAM_UINT(hoe, 1, 0, 1,
+	      "initial ssthresh from the spacing of the first ACKs (0, 1); default 1");
+CC_PARAM_UINT(settle, 1, 0, 1,
+	      "response 0, 1: above that threshold 1: grow as Reno until the first loss, 0: by rho^2 at once (paper); default 1");
+CC_PARAM_UINT(response, HYBLA_SHARE, HYBLA_RENO, HYBLA_SHARE,
+	      "to a loss 0: halve (paper), 1: bandwidth estimate, 2: as the reference connection, unless nothing waits; default 2");
+CC_PARAM_MILLI(cut, 700, 100, 1000,
+	       "response 2: what the reference connection loses of its window (0.1..1); default 0.7");
+CC_PARAM_UINT(queue_ms, 4, 1, 1000,
+	      "response 1, 2: waits up to this long count as no queue (ms, 1..1000); default 4");
+CC_PARAM_UINT(srtt, 0, 0, 1,
+	      "rho from 0: the minimum round trip (paper, 7.2), 1: the smoothed one; default 0");
+CC_PARAM_UINT(pacing, 1, 0, 2,
+	      "packet spacing 0: none, 1: on paths of 1 ms and more, 2: always (paper); default 1");
 
 /**
  * struct hybla - state of a connection
@@ -116,9 +100,9 @@ HETCC_PARAM_UINT(pacing, 1, 0, 2,
  * @busy: bandwidth estimate, after that, with HYBLA_BANDWIDTH
  * @share: law (B), with HYBLA_SHARE
  * @path: minimum round trip, with HYBLA_SHARE
- * @wnd: window that comes back after a look at the path
+ * @wnd: window that comes back after a probe at the path
  * @delivered: tp->delivered at the previous ACK
- * @lost: tp->lost at the latest look
+ * @lost: tp->lost at the latest probe
  * @rtt_min_us: smallest round trip of the connection, U32_MAX before the first
  * @rtt_us: latest round trip
  * @response: what a loss leads to
@@ -127,13 +111,13 @@ HETCC_PARAM_UINT(pacing, 1, 0, 2,
  * @marked: the current ACK carries ECN-Echo
  */
 struct hybla {
-	struct hetcc_rho rho;
+	struct hybla_law rho;
 	union {
-		struct hetcc_train train;
-		struct hetcc_busy busy;
+		struct ack_train train;
+		struct bw_busy busy;
 		struct {
-			struct hetcc_share share;
-			struct hetcc_path path;
+			struct hybla_share share;
+			struct minrtt_probe path;
 			u32 wnd;
 		};
 	};
@@ -148,7 +132,7 @@ struct hybla {
 };
 
 static struct tcp_congestion_ops hybla_ext_ops;
-static struct tcp_congestion_ops hybla_share_ops;
+static struct tcp_congestion_ops hybla_ext_share_ops;
 
 static void hybla_update_rho(struct sock *sk)
 {
@@ -156,8 +140,8 @@ static void hybla_update_rho(struct sock *sk)
 	u32 rtt_us = READ_ONCE(srtt) ? tcp_sk(sk)->srtt_us >> 3 : h->rtt_min_us;
 
 	if (rtt_us && rtt_us != U32_MAX)
-		hetcc_rho_set(&h->rho, rtt_us,
-			      READ_ONCE(rtt0_ms) * USEC_PER_MSEC);
+		hybla_law_set_rho(&h->rho, rtt_us,
+				  READ_ONCE(rtt0_ms) * USEC_PER_MSEC);
 }
 
 /* Initial window of a connection that has sent nothing yet */
@@ -165,7 +149,7 @@ static void hybla_scale_cwnd(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = hetcc_rho_scale(&h->rho, READ_ONCE(init_cwnd));
+	u32 cwnd = hybla_law_scale(&h->rho, READ_ONCE(init_cwnd));
 
 	tcp_snd_cwnd_set(tp, min(max(cwnd, tcp_snd_cwnd(tp)),
 				 tp->snd_cwnd_clamp));
@@ -178,8 +162,8 @@ static void hybla_space(struct sock *sk)
 	unsigned int which = READ_ONCE(pacing);
 
 	if (which > 1 || (which && (h->rtt_min_us >= HYBLA_SPACE_US ||
-				    h->rho.rho > HETCC_RHO_ONE)))
-		hetcc_want_pacing(sk);
+				    h->rho.rho > HYBLA_LAW_RHO_ONE)))
+		cc_window_want_pacing(sk);
 }
 
 static void hybla_init(struct sock *sk)
@@ -195,18 +179,18 @@ static void hybla_init(struct sock *sk)
 	h->response = READ_ONCE(response);
 	/* The handshake has measured the round trip; ~0 if it could not */
 	h->rtt_min_us = tcp_min_rtt(tp) ? : U32_MAX;
-	hetcc_rho_set(&h->rho, 0, 1);
+	hybla_law_set_rho(&h->rho, 0, 1);
 	hybla_update_rho(sk);
 	hybla_space(sk);
 	/* Lost SYNs have set the window to one segment */
-	if (hetcc_is_fresh(tp) && READ_ONCE(pacing) && !tp->total_retrans)
+	if (cc_window_is_fresh(tp) && READ_ONCE(pacing) && !tp->total_retrans)
 		hybla_scale_cwnd(sk);
 	if (!tcp_in_initial_slowstart(tp))
 		return;
 	h->first = READ_ONCE(hoe);
 	if (h->rtt_min_us != U32_MAX)
 		WRITE_ONCE(tp->snd_ssthresh,
-			   hetcc_rho_scale(&h->rho, READ_ONCE(init_ssthresh)));
+			   hybla_law_scale(&h->rho, READ_ONCE(init_ssthresh)));
 }
 
 /* The train is over: what comes next takes its place */
@@ -229,44 +213,36 @@ static void hybla_estimate_ssthresh(struct sock *sk, u32 pkts)
 		hybla_end_first(h);
 		return;
 	}
-	bdp = hetcc_train_ack(&h->train, (u32)tp->tcp_mstamp, pkts,
-			      h->rtt_min_us);
+	bdp = ack_train_add(&h->train, (u32)tp->tcp_mstamp, pkts,
+			    h->rtt_min_us);
 	if (!bdp && h->train.pkts < HYBLA_TRAIN_MAX_PKTS)
 		return;
 	h->settled = !!bdp;
 	hybla_end_first(h);
 	WRITE_ONCE(tp->snd_ssthresh,
-		   bdp ? clamp(bdp, HYBLA_MIN_CWND, tp->snd_cwnd_clamp) :
+		   bdp ? clamp(bdp, CC_WINDOW_MIN, tp->snd_cwnd_clamp) :
 			 TCP_INFINITE_SSTHRESH);
 }
 
-/* A packet that waits no longer found no queue */
+/* Waits up to this long count as no queue */
 static u32 hybla_wait_us(const struct hybla *h)
 {
-	return min_t(u32, READ_ONCE(queue_ms) * USEC_PER_MSEC,
-		     h->rtt_min_us / HYBLA_WAIT);
+	return cc_busy_wait_us(READ_ONCE(queue_ms), h->rtt_min_us);
 }
 
 static void hybla_estimate_rate(struct sock *sk, u32 pkts, u32 lost,
 				u32 rtt_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct hetcc_busy_ack ack = {
-		.now_us = (u32)tp->tcp_mstamp,
-		.bytes = hetcc_sat_u32((u64)pkts * tp->mss_cache),
-		.lost = hetcc_sat_u32((u64)lost * tp->mss_cache),
+	struct bw_busy_ack ack = {
 		.rtt_us = rtt_us,
 		.rtt_min_us = h->rtt_min_us,
 		.wait_us = hybla_wait_us(h),
 		.train_us = h->rtt_min_us / HYBLA_TRAIN,
 		.alpha_permille = HYBLA_ALPHA_PERMILLE,
-		.limited = !!tp->app_limited,
 	};
 
-	hetcc_busy_ack(&h->busy, &ack);
-	if (!tp->packets_out)
-		hetcc_busy_pause(&h->busy);
+	cc_busy_add(tcp_sk(sk), &h->busy, &ack, pkts, lost);
 }
 
 /*
@@ -280,8 +256,8 @@ static u32 hybla_rho_queued(const struct sock *sk)
 	u32 queue_us = rtt_us - min(rtt_us, h->rtt_min_us);
 	u32 rtt0_us = READ_ONCE(rtt0_ms) * USEC_PER_MSEC;
 
-	return clamp(hetcc_mul_div(rtt_us, HETCC_RHO_ONE, rtt0_us + queue_us),
-		     HETCC_RHO_ONE, HETCC_RHO_MAX);
+	return clamp(fixed_mul_div(rtt_us, HYBLA_LAW_RHO_ONE, rtt0_us + queue_us),
+		     HYBLA_LAW_RHO_ONE, HYBLA_LAW_RHO_MAX);
 }
 
 /* Is a loss of now one of congestion? */
@@ -290,10 +266,10 @@ static bool hybla_is_congested(const struct sock *sk)
 	const struct hybla *h = inet_csk_ca(sk);
 	u32 rtt_us = tcp_sk(sk)->srtt_us >> 3;
 
-	if (hetcc_share_is_heavy(&h->share))
+	if (hybla_share_is_heavy(&h->share))
 		return true;
 	return rtt_us > h->rtt_min_us + hybla_wait_us(h) &&
-	       !hetcc_share_has_slack(&h->share);
+	       !hybla_share_no_queue(&h->share);
 }
 
 static void hybla_measure(struct sock *sk, long rtt_us)
@@ -301,7 +277,7 @@ static void hybla_measure(struct sock *sk, long rtt_us)
 	struct hybla *h = inet_csk_ca(sk);
 
 	if (rtt_us > 0) {
-		h->rtt_us = hetcc_sat_u32(rtt_us);
+		h->rtt_us = fixed_sat_u32(rtt_us);
 		h->rtt_min_us = min(h->rtt_min_us, h->rtt_us);
 	}
 	hybla_update_rho(sk);
@@ -317,13 +293,13 @@ static u32 hybla_slow_start(struct sock *sk, u32 acked)
 	if ((h->response != HYBLA_RENO && !h->settled) ||
 	    tcp_in_initial_slowstart(tp))
 		return tcp_slow_start(tp, acked);
-	cwnd += hetcc_rho_ss(&h->rho, tp->snd_ssthresh - cwnd, &acked);
+	cwnd += hybla_law_ss(&h->rho, tp->snd_ssthresh - cwnd, &acked);
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 	return acked;
 }
 
 /* Return: the window after losses */
-static u32 hybla_share_cut(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
+static u32 hybla_cut(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -331,50 +307,50 @@ static u32 hybla_share_cut(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
 	u32 rtt_us = tp->srtt_us >> 3;
 
 	if (!lost || !hybla_is_congested(sk)) {
-		hetcc_share_pass(&h->share, pkts + lost);
+		hybla_share_pass(&h->share, pkts + lost);
 		return wnd;
 	}
 	wnd = min(wnd, flight * HYBLA_UNUSED);
-	hetcc_share_full(&h->share, hetcc_mul_div(wnd, h->rtt_min_us, rtt_us));
-	return wnd - hetcc_share_cut(&h->share, wnd, pkts, lost,
+	hybla_share_full(&h->share, fixed_mul_div(wnd, h->rtt_min_us, rtt_us));
+	return wnd - hybla_share_cut(&h->share, wnd, pkts, lost,
 				     hybla_rho_queued(sk), READ_ONCE(cut));
 }
 
 /* Return: the window after an ACK, growth only where it was all used */
-static u32 hybla_share_window(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
+static u32 hybla_window(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
 {
 	struct hybla *h = inet_csk_ca(sk);
 
-	wnd = hybla_share_cut(sk, wnd, pkts, lost);
+	wnd = hybla_cut(sk, wnd, pkts, lost);
 	if (tcp_is_cwnd_limited(sk))
-		wnd = hetcc_sat_u32((u64)wnd +
-				    hetcc_share_grow(&h->share, wnd, pkts,
+		wnd = fixed_sat_u32((u64)wnd +
+				    hybla_share_grow(&h->share, wnd, pkts,
 						     hybla_rho_queued(sk)));
-	return clamp(wnd, HYBLA_MIN_CWND, tcp_sk(sk)->snd_cwnd_clamp);
+	return clamp(wnd, CC_WINDOW_MIN, tcp_sk(sk)->snd_cwnd_clamp);
 }
 
 /* Hold the window below what the path takes without a queue */
-static void hybla_look(struct sock *sk)
+static void hybla_probe(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 cwnd = tcp_snd_cwnd(tp);
 
 	h->wnd = cwnd;
-	cwnd = hetcc_mul_div(cwnd, h->path.min_us,
+	cwnd = fixed_mul_div(cwnd, h->path.min_us,
 			     max(tp->srtt_us >> 3, h->path.min_us));
-	tcp_snd_cwnd_set(tp, max(cwnd - cwnd / HYBLA_LOOK, HYBLA_MIN_CWND));
+	tcp_snd_cwnd_set(tp, max(cwnd - cwnd / HYBLA_PROBE, CC_WINDOW_MIN));
 }
 
-/* The window after a look; a queue of its own does not come back */
-static void hybla_end_look(struct sock *sk, enum hetcc_path_word word)
+/* The window after a probe; a queue of its own does not come back */
+static void hybla_end_probe(struct sock *sk, enum minrtt_probe_event event)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 cwnd = tcp_snd_cwnd(tp);
 
-	if (word == HETCC_PATH_EMPTY)
-		cwnd = min(h->wnd, cwnd + cwnd / (HYBLA_LOOK - 1));
+	if (event == MINRTT_PROBE_EMPTY)
+		cwnd = min(h->wnd, cwnd + cwnd / (HYBLA_PROBE - 1));
 	else
 		cwnd = h->wnd;
 	tcp_snd_cwnd_set(tp, cwnd);
@@ -382,34 +358,34 @@ static void hybla_end_look(struct sock *sk, enum hetcc_path_word word)
 		WRITE_ONCE(tp->snd_ssthresh, cwnd);
 }
 
-static void hybla_abort_look(struct sock *sk)
+static void hybla_abort_probe(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 
-	if (!h->path.looking)
+	if (!h->path.probing)
 		return;
-	hetcc_path_abort(&h->path);
-	hybla_end_look(sk, HETCC_PATH_OTHERS);
+	minrtt_probe_abort(&h->path);
+	hybla_end_probe(sk, MINRTT_PROBE_OTHERS);
 }
 
-static void hybla_share_round(struct sock *sk)
+static void hybla_end_round(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
-	bool looked = h->path.looking;
-	enum hetcc_path_word word;
+	bool probed = h->path.probing;
+	enum minrtt_probe_event event;
 
-	word = hetcc_path_round(&h->path, hybla_wait_us(h));
-	if (word == HETCC_PATH_LOOK &&
+	event = minrtt_probe_round(&h->path, hybla_wait_us(h));
+	if (event == MINRTT_PROBE_BEGIN &&
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
-		hetcc_path_abort(&h->path);
-	else if (word == HETCC_PATH_LOOK)
-		hybla_look(sk);
-	else if (looked && !h->path.looking)
-		hybla_end_look(sk, word);
+		minrtt_probe_abort(&h->path);
+	else if (event == MINRTT_PROBE_BEGIN)
+		hybla_probe(sk);
+	else if (probed && !h->path.probing)
+		hybla_end_probe(sk, event);
 }
 
 /* What an ACK says of queues, losses and the path */
-static void hybla_share_measure(struct sock *sk, u32 pkts, u32 lost,
+static void hybla_measure_queue(struct sock *sk, u32 pkts, u32 lost,
 				long rtt_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
@@ -417,16 +393,16 @@ static void hybla_share_measure(struct sock *sk, u32 pkts, u32 lost,
 	bool waited;
 
 	if (rtt_us > 0)
-		hetcc_path_add(&h->path, hetcc_sat_u32(rtt_us));
+		minrtt_probe_add(&h->path, fixed_sat_u32(rtt_us));
 	h->rtt_min_us = h->path.min_us;
 	hybla_measure(sk, rtt_us);
 	waited = rtt_us > 0 &&
 		 (u32)rtt_us - h->rtt_min_us > hybla_wait_us(h);
-	if (hetcc_share_ack(&h->share, tp->delivered,
+	if (hybla_share_ack(&h->share, tp->delivered,
 			    tcp_packets_in_flight(tp), lost, waited ? pkts : 0))
-		hybla_share_round(sk);
-	if (hetcc_share_is_heavy(&h->share))
-		hybla_abort_look(sk);
+		hybla_end_round(sk);
+	if (hybla_share_is_heavy(&h->share))
+		hybla_abort_probe(sk);
 }
 
 /* Return: (B) has the window from now on. Not during a recovery, nor its undo */
@@ -434,19 +410,19 @@ static bool hybla_choose(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	struct hybla *h = inet_csk_ca(sk);
-	bool shares = icsk->icsk_ca_ops == &hybla_share_ops;
+	bool shares = icsk->icsk_ca_ops == &hybla_ext_share_ops;
 
 	if (h->response != HYBLA_SHARE || h->first ||
 	    icsk->icsk_ca_state > TCP_CA_Disorder)
 		return false;
-	if (!shares && h->rho.rho > HYBLA_SHARE_FROM) {
-		hetcc_share_begin(&h->share, tcp_sk(sk)->delivered);
-		hetcc_path_init(&h->path, h->rtt_min_us);
-		WRITE_ONCE(icsk->icsk_ca_ops, &hybla_share_ops);
+	if (!shares && h->rho.rho > HYBLA_RHO_SHARE) {
+		hybla_share_begin(&h->share, tcp_sk(sk)->delivered);
+		minrtt_probe_init(&h->path, h->rtt_min_us);
+		WRITE_ONCE(icsk->icsk_ca_ops, &hybla_ext_share_ops);
 		hybla_space(sk);
 		return true;
 	}
-	if (shares && h->rho.rho < HYBLA_SHARE_TO && !h->path.looking)
+	if (shares && h->rho.rho < HYBLA_RHO_PAPER && !h->path.probing)
 		WRITE_ONCE(icsk->icsk_ca_ops, &hybla_ext_ops);
 	return false;
 }
@@ -457,7 +433,7 @@ static bool hybla_choose(struct sock *sk)
  * the window is the same in a recovery and after it, and pacing spreads what it
  * lets out.
  */
-static void hybla_share_main(struct sock *sk, const struct rate_sample *rs)
+static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -470,23 +446,23 @@ static void hybla_share_main(struct sock *sk, const struct rate_sample *rs)
 		return;
 	h->delivered = tp->delivered;
 	h->lost = tp->lost;
-	hybla_share_measure(sk, pkts, lost, rs->rtt_us);
+	hybla_measure_queue(sk, pkts, lost, rs->rtt_us);
 	cwnd = tcp_snd_cwnd(tp);
-	if (h->path.looking) {
-		h->wnd = hybla_share_cut(sk, h->wnd, pkts, lost);
+	if (h->path.probing) {
+		h->wnd = hybla_cut(sk, h->wnd, pkts, lost);
 	} else if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
-		cwnd = hybla_share_window(sk, min(cwnd, tp->snd_ssthresh),
-					  pkts, lost);
+		cwnd = hybla_window(sk, min(cwnd, tp->snd_ssthresh),
+				    pkts, lost);
 		WRITE_ONCE(tp->snd_ssthresh, cwnd);
 		tcp_snd_cwnd_set(tp, cwnd);
 	} else if (!tcp_in_slow_start(tp)) {
-		tcp_snd_cwnd_set(tp, hybla_share_window(sk, cwnd, pkts, lost));
+		tcp_snd_cwnd_set(tp, hybla_window(sk, cwnd, pkts, lost));
 	} else {
-		hetcc_share_pass(&h->share, pkts);
+		hybla_share_pass(&h->share, pkts);
 		if (tcp_is_cwnd_limited(sk))
 			hybla_slow_start(sk, pkts);
 	}
-	hetcc_pace(sk);
+	cc_window_pace(sk);
 	hybla_choose(sk);
 }
 
@@ -506,7 +482,7 @@ static void hybla_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	else if (!h->first && h->response == HYBLA_BANDWIDTH)
 		hybla_estimate_rate(sk, pkts, lost, max(sample->rtt_us, 0));
 	if (h->response == HYBLA_BANDWIDTH)
-		hetcc_fill_recovery(sk, pkts + lost);
+		cc_window_fill_recovery(sk, pkts + lost);
 }
 
 static void hybla_in_ack_event(struct sock *sk, u32 flags)
@@ -523,7 +499,7 @@ static void hybla_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 	u64 cwnd;
 
 	/* 2^rho - 1 reaches any threshold with one ACK: first know the threshold */
-	if (h->rho.rho == HETCC_RHO_ONE || h->first ||
+	if (h->rho.rho == HYBLA_LAW_RHO_ONE || h->first ||
 	    tcp_in_initial_slowstart(tp)) {
 		tcp_reno_cong_avoid(sk, ack, acked);
 		return;
@@ -540,7 +516,7 @@ static void hybla_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		return;
 	}
 	cwnd = (u64)tcp_snd_cwnd(tp) +
-	       hetcc_rho_ca(&h->rho, tcp_snd_cwnd(tp), acked);
+	       hybla_law_ca(&h->rho, tcp_snd_cwnd(tp), acked);
 	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
 }
 
@@ -549,7 +525,7 @@ static void hybla_cong_avoid(struct sock *sk, u32 ack, u32 acked)
  * mark, a packet dropped on this host or a loss that a probe repaired is the reason;
  * losses that the recovery before has seen are no new ones.
  */
-static u32 hybla_share_ssthresh(struct sock *sk)
+static u32 hybla_ssthresh_share(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -557,25 +533,25 @@ static u32 hybla_share_ssthresh(struct sock *sk)
 
 	h->lost = tp->lost;
 	h->settled = false;
-	hetcc_share_lost(&h->share, lost);
-	if (hetcc_share_is_heavy(&h->share))
-		hybla_abort_look(sk);
+	hybla_share_lost(&h->share, lost);
+	if (hybla_share_is_heavy(&h->share))
+		hybla_abort_probe(sk);
 	cwnd = tcp_snd_cwnd(tp);
-	if (h->path.looking) {
-		h->wnd = hybla_share_cut(sk, h->wnd, 0, lost);
+	if (h->path.probing) {
+		h->wnd = hybla_cut(sk, h->wnd, 0, lost);
 		return cwnd;
 	}
 	if (!lost && !tp->lost_out && !tp->retrans_out) {
-		hetcc_share_marked(&h->share);
+		hybla_share_marked(&h->share);
 		cwnd -= cwnd / HYBLA_MARK;
 	}
-	cwnd = max(hybla_share_cut(sk, cwnd, 0, lost), HYBLA_MIN_CWND);
+	cwnd = max(hybla_cut(sk, cwnd, 0, lost), CC_WINDOW_MIN);
 	tcp_snd_cwnd_set(tp, cwnd);
 	return cwnd;
 }
 
 /* After idle time the stack leaves the window to a module that has all of it */
-static void hybla_share_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+static void hybla_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -586,15 +562,15 @@ static void hybla_share_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	    idle <= rto ||
 	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
 		return;
-	hybla_abort_look(sk);
+	hybla_abort_probe(sk);
 	WRITE_ONCE(tp->snd_ssthresh, tcp_current_ssthresh(sk));
 	for (; idle > rto && cwnd > TCP_INIT_CWND; idle -= rto)
 		cwnd = max(cwnd / 2, TCP_INIT_CWND);
 	tcp_snd_cwnd_set(tp, cwnd);
-	hetcc_pace(sk);
+	cc_window_pace(sk);
 }
 
-static void hybla_share_release(struct sock *sk)
+static void hybla_release(struct sock *sk)
 {
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hybla_ext_ops);
 }
@@ -604,15 +580,15 @@ static u32 hybla_ssthresh_bandwidth(struct sock *sk)
 	struct hybla *h = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), most = cwnd;
 
-	if (h->marked || !hetcc_busy_get(&h->busy))
+	if (h->marked || !bw_busy_get(&h->busy))
 		return tcp_reno_ssthresh(sk);
-	if (hetcc_busy_standing_us(&h->busy) > hybla_wait_us(h)) {
-		most = hetcc_mul_div(cwnd, HYBLA_BETA_MILLI, HETCC_MILLI);
-		hetcc_busy_congested(&h->busy);
+	if (bw_busy_standing_us(&h->busy) > hybla_wait_us(h)) {
+		most = fixed_mul_div(cwnd, HYBLA_BETA_MILLI, FIXED_MILLI);
+		bw_busy_congested(&h->busy);
 	}
-	return clamp(hetcc_bdp_pkts(hetcc_busy_get(&h->busy), h->rtt_min_us,
-				    tcp_sk(sk)->mss_cache, HETCC_MILLI),
-		     HYBLA_MIN_CWND, max(most, HYBLA_MIN_CWND));
+	return clamp(bdp_pkts(bw_busy_get(&h->busy), h->rtt_min_us,
+			      tcp_sk(sk)->mss_cache, FIXED_MILLI),
+		     CC_WINDOW_MIN, max(most, CC_WINDOW_MIN));
 }
 
 static u32 hybla_ssthresh(struct sock *sk)
@@ -634,9 +610,9 @@ static size_t hybla_get_info(struct sock *sk, u32 ext, int *attr,
 {
 	const struct hybla *h = inet_csk_ca(sk);
 
-	return hetcc_fill_vegas(ext, attr, info, h->rho.rho > HETCC_RHO_ONE,
-				hetcc_mul_div(h->rho.rho, 100, HETCC_RHO_ONE),
-				h->rtt_us, h->rtt_min_us);
+	return cc_info_vegas(ext, attr, info, h->rho.rho > HYBLA_LAW_RHO_ONE,
+			     fixed_mul_div(h->rho.rho, 100, HYBLA_LAW_RHO_ONE),
+			     h->rtt_us, h->rtt_min_us);
 }
 
 static struct tcp_congestion_ops hybla_ext_ops __read_mostly = {
@@ -651,16 +627,16 @@ static struct tcp_congestion_ops hybla_ext_ops __read_mostly = {
 	.get_info	= hybla_get_info,
 };
 
-HETCC_CONG_CONTROL_DEFINE(hybla_share_main);
+CC_COMPAT_CONG_CONTROL(hybla_cong_control);
 
-static struct tcp_congestion_ops hybla_share_ops __read_mostly = {
+static struct tcp_congestion_ops hybla_ext_share_ops __read_mostly = {
 	.name		= "hybla_ext",
 	.owner		= THIS_MODULE,
 	.init		= hybla_init,
-	.ssthresh	= hybla_share_ssthresh,
-	.release	= hybla_share_release,
-	.cong_control	= hybla_share_main_op,
-	.cwnd_event	= hybla_share_cwnd_event,
+	.ssthresh	= hybla_ssthresh_share,
+	.release	= hybla_release,
+	.cong_control	= hybla_cong_control_op,
+	.cwnd_event	= hybla_cwnd_event,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= hybla_get_info,
 };

@@ -36,54 +36,23 @@
  *   rtt         arrival of the ACK at the sender, where the peer has no
  *               timestamps or an unknown clock: then the reverse path counts.
  *
- * Differences from the paper. It is restored by n_op=1.5 scale=0 drain_s=0
- * reroute=0 predict=0 sum_rule=1 startup=0 init_cwnd=2 pacing=0. Measured in
- * docs/santacruz.md (scenarios sc-*, rn-*; 6.12, one flow unless said).
- *  - Queue estimate (sum_rule=1 restores it): equation 2 adds up packets, each
- *    interval translated by its own pktS, so early errors stay for good. Here n
- *    is the interval's level above the smallest, over the current pktS; the level
- *    is a mean of minima of 5 ms (est_reldelay.h). A mean of all packets takes
- *    5 ms of jitter for eight packets (6.9 of 20 Mbit/s), a minimum of the
- *    interval misses a queue that swings (sc-reverse: 84 ms instead of 65).
- *  - Start-up (startup=0 restores it): a burst of slow start exceeds N_op / 2
- *    at once, at N_op = 1.5 with the second packet. Here four ACKs in a row must
- *    show the queue; packets that queue behind each other also show pktS, so
- *    slow start goes on to the bandwidth-delay product plus N_op and ends
- *    there, or at once if the queue stands over eight ACKs. Segments are paced.
- *  - Steps (scale=0 restores them): one packet per round does not fill a big pipe
- *    (21 % of 1 Gbit/s at 50 ms over 20 s, 100 % with it). While nothing is
- *    queued, steps double up to 1/16 of the window; a queue too long is taken out
- *    in one round; N_op grows as sqrt(window) / 4 above 144 packets
- *    (law_santacruz.h). They are made when an interval ends, in recoveries too.
- *  - The window's own steps of the last round are added to the measured queue
- *    (predict=0 restores the paper): they show one round trip later, and
- *    without them the queue swings by two packets around N_op instead of half.
- *  - Drains (drain_s=0: none): every 10 s the queue is emptied for 0.2 s, at
- *    multiples of 10 s of the wall's clock, so that flows of all hosts drain
- *    together and see the path without each other: else late-comers take their
- *    predecessors' queue for the path (Jain index of 2, 5 and 20 flows 0.98, 1.00
- *    and 1.00; without drains 0.87, 0.61 and 0.75; with clocks apart 0.99, 0.96
- *    and 0.88). There the skew of the clocks is measured, and what does not drain
- *    taken for the path, 10 ms of it at most.
- *  - A delay that came with one packet, and that does not go when its packets are
- *    taken out, is a longer path (reroute=0: it is queue).
- *    With steps of 30 ms every 15 s 19.1 of 20 Mbit/s instead of 8.9.
- *  - Loss: a random loss leaves the window full during recovery, where PRR would
- *    let it shrink by what is lost (1 % of packets lost: 19.1 of 20 Mbit/s
- *    instead of 15.6). Congestion is also: in start-up more than N_op packets
- *    queued; over 4 N_op packets queued right now (another's burst that
- *    overflows the queue within one round); over 1/8 of the window lost, at any
- *    time of a recovery; and no window is raised that lost over 1/16.
- *    No sign of it is growth of half a packet or a tick, after a drain, or after a
- *    step of more than one packet, which the last round of a steep
- *    raise always shows (3 % lost: 0.98 of the link instead of 0.85).
- *  - What the paper is silent about: over 10 s without sending, the base begins
- *    anew; where the stack has seen reordering, packets that overtook others do not
- *    make the base, nor up to four early ones in a row (5 % of them 10 ms early: 30
- *    transfers of 10 s took 10.0 to 13.4 s, Reno's 9.8 to 10.6; 152 s without).
- *  - Initial window (init_cwnd=2 restores it): the kernel's, at least two.
- *    Start-up and initial window by the paper cost 5 % of goodput over 10 s
- *    (1.331 of 1.398 Mbit/s; 1.5 Mbit/s, 80 ms, N_op = 1.5).
+ * Departures from the papers, by the parameter that restores the paper's rule. The
+ * paper's n_op is 1.5. What each gains is measured in docs/santacruz.md.
+ *   sum_rule=1   n is the interval's level over the current pktS (reldelay.h)
+ *   startup=0    ends at the bandwidth-delay product, or when the queue stands
+ *   init_cwnd=2  the kernel's initial window, at least two
+ *   pacing=0     segments are paced
+ *   scale=0      larger steps, N_op of large windows, 4 N_op right now are congestion
+ *   predict=0    the window's steps of the last round are added to the queue
+ *   drain_s=0    the queue is emptied every 10 s: base and clock skew are seen
+ *   reroute=0    a delay that came at once and does not drain is a longer path
+ * Where the papers are silent, without a parameter:
+ *  - a random loss leaves the window full in recovery; PRR would let it shrink;
+ *  - more than 1/8 of the window lost is congestion, after 1/16 it is not raised;
+ *  - in start-up, more than N_op packets queued are congestion;
+ *  - growth of 1.5 delta or a tick, after a drain or a larger step, is no sign of it;
+ *  - 10 s without sending: the base begins anew;
+ *  - packets that overtook others do not make the base (four in a row do).
  *
  * tcpvegas_info: enabled = source of R (0 rtt, 1 timestamps, 2 option), rttcnt = queue
  * estimate in packets, rtt and minrtt in microseconds.
@@ -97,17 +66,18 @@
 #include <linux/module.h>
 #include <net/tcp.h>
 
+#include "hetcc/cc_compat.h"
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
-#include "hetcc/compat.h"
-#include "hetcc/est_reldelay.h"
-#include "hetcc/law_santacruz.h"
+#include "hetcc/cc_window.h"
+#include "hetcc/reldelay.h"
+#include "hetcc/santacruz_law.h"
+#include "hetcc/tsval_tick.h"
 #include "hetcc/version.h"
 
 #define CREATE_TRACE_POINTS
 #include "hetcc/trace_santacruz.h"
 
-#define SANTACRUZ_MIN_CWND	2U
 #define SANTACRUZ_MAX_CWND	((u32)1 << 24)
 #define SANTACRUZ_TICK_MS_US	1000U
 /* A drain lasts long enough for those of other hosts to overlap */
@@ -122,29 +92,29 @@
 /* An application was silent for so long: clocks and path may be others */
 #define SANTACRUZ_IDLE_S	10
 
-HETCC_PARAM_MILLI(n_op, 3000, 500, 1000000,
-		  "packets to keep in the bottleneck queue (0.5..1000); default 3");
-HETCC_PARAM_MILLI(delta, 500, 0, 1000000,
-		  "tolerance around n_op in packets (0..1000); default 0.5");
-HETCC_PARAM_UINT(init_cwnd, 0, 0, 1000,
-		 "initial window in segments (0..1000, paper 2, 0: the kernel's); default 0");
-HETCC_PARAM_UINT(startup, 1, 0, 1,
-		 "start-up ends on 0: any delay above n_op/2 (paper), 1: a standing queue; default 1");
-HETCC_PARAM_UINT(sum_rule, 0, 0, 1,
-		 "queue estimate 1: equation 2 to the letter (paper), 0: delay above the minimum; default 0");
-HETCC_PARAM_UINT(predict, 1, 0, 1,
-		 "1: count the window's own last steps, which the queue shows a round later; 0: paper; default 1");
-HETCC_PARAM_UINT(discriminate, 1, 0, 1,
-		 "loss response 1: only congestive loss halves (paper), 0: every loss does; default 1");
-HETCC_PARAM_UINT(pacing, 1, 0, 1, "space segments over the round trip (0, 1); default 1");
-HETCC_PARAM_UINT(scale, 1, 0, 1,
-		 "steps 1: as large as the queue says, 0: one packet (paper); default 1");
-HETCC_PARAM_UINT(drain_s, 10, 0, 3600,
-		 "empty the queue once in so many seconds to see the path (0: never, paper); default 10");
-HETCC_PARAM_UINT(drain_sync, 1, 0, 1,
-		 "drain 1: with all others, by the clock on the wall, 0: at a time of one's own; default 1");
-HETCC_PARAM_UINT(reroute, 1, 0, 1,
-		 "1: a delay that lowering does not shorten is a longer path, 0: queue (paper); default 1");
+CC_PARAM_MILLI(n_op, 3000, 500, 1000000,
+	       "packets to keep in the bottleneck queue (0.5..1000); default 3");
+CC_PARAM_MILLI(delta, 500, 0, 1000000,
+	       "tolerance around n_op in packets (0..1000); default 0.5");
+CC_PARAM_UINT(init_cwnd, 0, 0, 1000,
+	      "initial window in segments (0..1000, paper 2, 0: the kernel's); default 0");
+CC_PARAM_UINT(startup, 1, 0, 1,
+	      "start-up ends on 0: any delay above n_op/2 (paper), 1: a standing queue; default 1");
+CC_PARAM_UINT(sum_rule, 0, 0, 1,
+	      "queue estimate 1: equation 2 to the letter (paper), 0: delay above the minimum; default 0");
+CC_PARAM_UINT(predict, 1, 0, 1,
+	      "1: count the window's own last steps, which the queue shows a round later; 0: paper; default 1");
+CC_PARAM_UINT(discriminate, 1, 0, 1,
+	      "loss response 1: only congestive loss halves (paper), 0: every loss does; default 1");
+CC_PARAM_UINT(pacing, 1, 0, 1, "space segments over the round trip (0, 1); default 1");
+CC_PARAM_UINT(scale, 1, 0, 1,
+	      "steps 1: as large as the queue says, 0: one packet (paper); default 1");
+CC_PARAM_UINT(drain_s, 10, 0, 3600,
+	      "empty the queue once in so many seconds to see the path (0: never, paper); default 10");
+CC_PARAM_UINT(drain_sync, 1, 0, 1,
+	      "drain 1: with all others, by the clock on the wall, 0: at a time of one's own; default 1");
+CC_PARAM_UINT(reroute, 1, 0, 1,
+	      "1: a delay that lowering does not shorten is a longer path, 0: queue (paper); default 1");
 
 /* What the window does during this interval */
 enum santacruz_mode {
@@ -189,7 +159,7 @@ enum santacruz_phase {
  * @lost: tp->lost when the interval began, lower 13 bits
  */
 struct santacruz {
-	struct hetcc_rd rd;
+	struct reldelay rd;
 	u32 end;
 	u32 probe_ts;
 	u32 probe_us;
@@ -216,26 +186,26 @@ struct santacruz {
 /* Packets in Q8 from a parameter in thousandths: 10^6 * 2^8 < 2^32 */
 static s32 santacruz_milli_to_rd(unsigned int milli)
 {
-	return milli * HETCC_RD_ONE / HETCC_MILLI;
+	return milli * QUEUE_PKTS_ONE / FIXED_MILLI;
 }
 
 static s32 santacruz_op(u32 window)
 {
 	s32 op = santacruz_milli_to_rd(READ_ONCE(n_op));
 
-	return READ_ONCE(scale) ? hetcc_law_op(window, op) : op;
+	return READ_ONCE(scale) ? santacruz_law_op(window, op) : op;
 }
 
 static u8 santacruz_best_source(const struct tcp_sock *tp)
 {
-	if (hetcc_option_ok(tp))
+	if (cc_compat_option_ok(tp))
 		return SANTACRUZ_OPTION;
 	return tp->rx_opt.tstamp_ok ? SANTACRUZ_TSTAMP : SANTACRUZ_RTT;
 }
 
 static u32 santacruz_best_tick_us(const struct tcp_sock *tp, u8 source)
 {
-	return source != SANTACRUZ_TSTAMP || hetcc_usec_ts(tp) ?
+	return source != SANTACRUZ_TSTAMP || cc_compat_usec_ts(tp) ?
 	       1 : SANTACRUZ_TICK_MS_US;
 }
 
@@ -254,15 +224,15 @@ static u32 santacruz_op_us(const struct sock *sk)
 	s32 op = santacruz_op(santacruz_window(sk));
 
 	/* 2^31 * 2^32 / 2^18 < 2^45 */
-	return hetcc_sat_u32(div_u64((u64)op * sc->rd.pkts_ns,
-				     1000 * HETCC_RD_ONE));
+	return fixed_sat_u32(div_u64((u64)op * sc->rd.pkts_ns,
+				     1000 * QUEUE_PKTS_ONE));
 }
 
 static void santacruz_set_window(struct sock *sk, u32 window)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	window = clamp(window, SANTACRUZ_MIN_CWND, tp->snd_cwnd_clamp);
+	window = clamp(window, CC_WINDOW_MIN, tp->snd_cwnd_clamp);
 	if (tcp_in_cwnd_reduction(sk)) {
 		WRITE_ONCE(tp->snd_ssthresh, window);
 		return;
@@ -282,7 +252,7 @@ static void santacruz_begin_interval(struct sock *sk)
 
 	sc->end = tp->delivered + max(tcp_packets_in_flight(tp), 1U);
 	sc->lost = tp->lost;
-	hetcc_rd_restart(&sc->rd, keep_jump);
+	reldelay_restart(&sc->rd, keep_jump);
 }
 
 static void santacruz_init(struct sock *sk)
@@ -292,23 +262,23 @@ static void santacruz_init(struct sock *sk)
 	u32 iw = READ_ONCE(init_cwnd);
 
 	memset(sc, 0, sizeof(*sc));
-	hetcc_rd_init(&sc->rd, READ_ONCE(sum_rule));
+	reldelay_init(&sc->rd, READ_ONCE(sum_rule));
 	sc->phase = SANTACRUZ_STARTUP;
 	sc->mode = SANTACRUZ_HOLD;
 	sc->source = santacruz_best_source(tp);
 	sc->rd.tick_us = santacruz_best_tick_us(tp, sc->source);
 	santacruz_begin_interval(sk);
 	/* The stack starts with one segment after lost SYNs */
-	if (hetcc_is_fresh(tp) && tp->total_retrans <= 1) {
+	if (cc_window_is_fresh(tp) && tp->total_retrans <= 1) {
 		iw = iw ? iw : tcp_snd_cwnd(tp);
-		tcp_snd_cwnd_set(tp, clamp(iw, SANTACRUZ_MIN_CWND,
+		tcp_snd_cwnd_set(tp, clamp(iw, CC_WINDOW_MIN,
 					   max(tp->snd_cwnd_clamp,
-					       SANTACRUZ_MIN_CWND)));
+					       CC_WINDOW_MIN)));
 	}
 	sc->cwnd_end[0] = tcp_snd_cwnd(tp);
 	sc->cwnd_end[1] = tcp_snd_cwnd(tp);
 	if (READ_ONCE(pacing))
-		hetcc_want_pacing(sk);
+		cc_window_want_pacing(sk);
 }
 
 static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
@@ -319,7 +289,7 @@ static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
 	sc->rd.tick_us = tick_us;
 	if (sc->phase == SANTACRUZ_DRAIN)
 		sc->run = 0;
-	hetcc_rd_reset(&sc->rd);
+	reldelay_reset(&sc->rd);
 }
 
 /* Measure the peer's timestamp clock against ours, again and again */
@@ -328,11 +298,11 @@ static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
 	u32 elapsed_us = now_us - sc->probe_us;
 	u32 tick_us = 0;
 
-	if (sc->probing && (elapsed_us < HETCC_TICK_PROBE_US ||
+	if (sc->probing && (elapsed_us < TSVAL_TICK_PROBE_US ||
 			    before(tsval, sc->probe_ts)))
 		return;
 	if (sc->probing) {
-		tick_us = hetcc_tick_us(tsval - sc->probe_ts, elapsed_us);
+		tick_us = tsval_tick_us(tsval - sc->probe_ts, elapsed_us);
 		if (tick_us)
 			santacruz_use_clock(sc, SANTACRUZ_TSTAMP, tick_us);
 		else if (sc->probing == 2)
@@ -365,8 +335,8 @@ static bool santacruz_times(struct sock *sk, s32 rtt_us, u32 *s_us, u32 *r_us)
 	u8 source;
 
 	if (sc->source == SANTACRUZ_OPTION) {
-		if (hetcc_option_ok(tp))
-			return hetcc_option_sample(sk, s_us, r_us);
+		if (cc_compat_option_ok(tp))
+			return cc_compat_option_sample(sk, s_us, r_us);
 		source = santacruz_best_source(tp);
 		santacruz_use_clock(sc, source,
 				    santacruz_best_tick_us(tp, source));
@@ -382,7 +352,7 @@ static bool santacruz_times(struct sock *sk, s32 rtt_us, u32 *s_us, u32 *r_us)
 static bool santacruz_refilling(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	const struct hetcc_skew *skew = &sc->rd.skew;
+	const struct clock_skew *skew = &sc->rd.skew;
 	u32 since_us = skew->now_us - skew->begin_us;
 
 	if (sc->phase == SANTACRUZ_STARTUP)
@@ -399,7 +369,7 @@ static void santacruz_count_growth(struct sock *sk, s32 previous)
 	s32 tolerance = santacruz_milli_to_rd(READ_ONCE(delta));
 	struct santacruz *sc = inet_csk_ca(sk);
 	s32 noise = max(tolerance + tolerance / 2,
-			hetcc_rd_to_pkts(sc->rd.tick_us, sc->rd.pkts_ns));
+			queue_pkts_from_us(sc->rd.tick_us, sc->rd.pkts_ns));
 
 	if ((s64)sc->rd.n - previous > noise && !santacruz_refilling(sk))
 		sc->grew = min(sc->grew + 1, 2);
@@ -417,14 +387,14 @@ static s32 santacruz_predicted(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	u32 late = READ_ONCE(scale) ? sc->cwnd_end[1] : sc->cwnd_end[0];
-	s64 sent = ((s64)late + sc->cwnd_end[1]) * HETCC_RD_ONE / 2;
-	s64 step = (s64)santacruz_window(sk) * HETCC_RD_ONE - sent;
+	s64 sent = ((s64)late + sc->cwnd_end[1]) * QUEUE_PKTS_ONE / 2;
+	s64 step = (s64)santacruz_window(sk) * QUEUE_PKTS_ONE - sent;
 
 	if (!READ_ONCE(predict) ||
-	    !hetcc_law_shows(sc->rd.n, santacruz_op(santacruz_window(sk))))
+	    !santacruz_law_shows(sc->rd.n, santacruz_op(santacruz_window(sk))))
 		return sc->rd.n;
-	return (s32)clamp_t(s64, sc->rd.n + step, -HETCC_RD_N_MAX,
-			    HETCC_RD_N_MAX);
+	return (s32)clamp_t(s64, sc->rd.n + step, -QUEUE_PKTS_MAX,
+			    QUEUE_PKTS_MAX);
 }
 
 static void santacruz_set_mode(struct santacruz *sc, u8 mode)
@@ -440,22 +410,22 @@ static void santacruz_set_mode(struct santacruz *sc, u8 mode)
 static bool santacruz_rerouted(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	struct hetcc_law_deaf d = {
+	struct santacruz_law_lowering d = {
 		.before = sc->before,
 		.sent = sc->cwnd_end[1],
 		.first_us = sc->first_us,
-		.now_us = max(hetcc_rd_delay_us(&sc->rd), 0),
+		.now_us = max(reldelay_delay_us(&sc->rd), 0),
 		.jump_us = (1U << sc->rd.jump) / 2,
 		.pkts_ns = sc->rd.pkts_ns,
 		.tick_us = sc->rd.tick_us,
 	};
 
-	if (!sc->run || hetcc_law_delay_grows(&d)) {
+	if (!sc->run || santacruz_law_delay_grows(&d)) {
 		sc->before = santacruz_window(sk);
 		sc->first_us = d.now_us;
 		return false;
 	}
-	return READ_ONCE(reroute) && hetcc_law_path_changed(&d);
+	return READ_ONCE(reroute) && santacruz_law_path_changed(&d);
 }
 
 /*
@@ -469,15 +439,15 @@ static void santacruz_lower(struct sock *sk, s32 excess)
 
 	if (santacruz_rerouted(sk) ||
 	    (READ_ONCE(reroute) && sc->run == SANTACRUZ_RUN_MAX &&
-	     window <= SANTACRUZ_MIN_CWND + 1)) {
-		sc->rd.base_us += hetcc_rd_delay_us(&sc->rd);
+	     window <= CC_WINDOW_MIN + 1)) {
+		sc->rd.base_us += reldelay_delay_us(&sc->rd);
 		sc->rd.n = 0;
 		sc->mode = SANTACRUZ_HOLD;
 		sc->phase = SANTACRUZ_REFILL;
 		sc->run = 0;
 		santacruz_set_window(sk, max(sc->before, window));
 	} else if (excess > santacruz_milli_to_rd(READ_ONCE(delta))) {
-		window -= hetcc_law_lower(window, excess);
+		window -= santacruz_law_lower(window, excess);
 		santacruz_set_window(sk, window);
 	}
 }
@@ -499,8 +469,8 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	    santacruz_lost(sk) > max(window >> SANTACRUZ_LOSSY_SHIFT, 1U) ||
 	    (!tcp_in_cwnd_reduction(sk) && tcp_in_slow_start(tcp_sk(sk))))
 		return;
-	santacruz_set_window(sk, window + hetcc_law_raise(window, sc->rd.n, op,
-							  sc->run));
+	window += santacruz_law_raise(window, sc->rd.n, op, sc->run);
+	santacruz_set_window(sk, window);
 }
 
 /*
@@ -516,7 +486,7 @@ static u8 santacruz_choose(const struct sock *sk, s32 op, s32 predicted)
 		return SANTACRUZ_LOWER;
 	/* On the spot: a prediction alone moves the window by a whole packet */
 	if (READ_ONCE(scale) && sc->rd.n >= op - tolerance)
-		tolerance += HETCC_RD_ONE / 2;
+		tolerance += QUEUE_PKTS_ONE / 2;
 	if (predicted > op + tolerance)
 		return SANTACRUZ_LOWER;
 	return predicted < max(op - tolerance, 1) ? SANTACRUZ_RAISE :
@@ -541,7 +511,7 @@ static void santacruz_steer(struct sock *sk)
 /* Time since all drains were due, modulo the period; false without drains */
 static bool santacruz_drain_clock(const struct sock *sk, u32 *since_us)
 {
-	u32 period_us = READ_ONCE(drain_s) * HETCC_USEC_PER_SEC;
+	u32 period_us = READ_ONCE(drain_s) * FIXED_USEC_PER_SEC;
 	u64 now_us = div_u64(ktime_get_real_ns(), NSEC_PER_USEC);
 
 	if (!period_us)
@@ -562,7 +532,8 @@ static void santacruz_begin_drain(struct sock *sk)
 	sc->phase = SANTACRUZ_DRAIN;
 	sc->mode = SANTACRUZ_HOLD;
 	sc->run = 0;
-	santacruz_set_window(sk, window - hetcc_law_drain(window, sc->rd.n));
+	window -= santacruz_law_drain(window, sc->rd.n);
+	santacruz_set_window(sk, window);
 }
 
 /* What else has changed the window meanwhile has the last word */
@@ -571,12 +542,12 @@ static void santacruz_end_drain(struct sock *sk)
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 left_us, lift = 0;
 
-	sc->rd.base_us += hetcc_skew_epoch(&sc->rd.skew, sc->first_us);
+	sc->rd.base_us += clock_skew_epoch(&sc->rd.skew, sc->first_us);
 	left_us = max_t(s32, (s32)(sc->first_us - sc->rd.base_us), 0);
 	if (READ_ONCE(reroute))
-		lift = hetcc_law_lift(left_us, santacruz_op(sc->before),
-				      sc->rd.pkts_ns, sc->rd.skew.lifted);
-	sc->rd.base_us += lift << HETCC_LAW_LIFT_SHIFT;
+		lift = santacruz_law_lift(left_us, santacruz_op(sc->before),
+					  sc->rd.pkts_ns, sc->rd.skew.lifted);
+	sc->rd.base_us += lift << SANTACRUZ_LAW_LIFT_SHIFT;
 	sc->rd.skew.lifted += lift;
 	sc->rd.skew.drained = 1;
 	sc->rd.n = 0;
@@ -614,8 +585,8 @@ static bool santacruz_drain_due(const struct sock *sk, s32 previous,
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	s32 op = santacruz_op(santacruz_window(sk));
-	u32 period_us = READ_ONCE(drain_s) * HETCC_USEC_PER_SEC;
-	const struct hetcc_skew *skew = &sc->rd.skew;
+	u32 period_us = READ_ONCE(drain_s) * FIXED_USEC_PER_SEC;
+	const struct clock_skew *skew = &sc->rd.skew;
 
 	if (sc->phase != SANTACRUZ_STEADY || !period_us)
 		return false;
@@ -672,15 +643,15 @@ static void santacruz_end_interval(struct sock *sk)
 
 	if (sc->phase != SANTACRUZ_STARTUP) {
 		passed_us = now_us - sc->rd.skew.now_us;
-		sc->rd.base_us += hetcc_skew_advance(&sc->rd.skew, now_us);
+		sc->rd.base_us += clock_skew_advance(&sc->rd.skew, now_us);
 	}
-	if (!hetcc_rd_interval(&sc->rd, tcp_sk(sk)->delivered))
+	if (!reldelay_interval(&sc->rd, tcp_sk(sk)->delivered))
 		return;
 	santacruz_count_growth(sk, previous);
-	d_us = hetcc_rd_delay_us(&sc->rd);
+	d_us = reldelay_delay_us(&sc->rd);
 	offset_us = sc->rd.base_us + d_us;
 	if (sc->phase != SANTACRUZ_STARTUP)
-		sc->rd.skew.fell |= hetcc_rd_settle(&sc->rd,
+		sc->rd.skew.fell |= reldelay_settle(&sc->rd,
 						    santacruz_op_us(sk));
 	if (!santacruz_draining(sk, offset_us, previous, passed_us))
 		santacruz_steer(sk);
@@ -695,12 +666,12 @@ static void santacruz_end_interval(struct sock *sk)
 /* Window that holds N_op packets queued: base round trip over pktS, plus N_op */
 static u32 santacruz_target(const struct sock *sk, u32 pkts_ns)
 {
-	u32 bdp = hetcc_mul_div(tcp_min_rtt(tcp_sk(sk)), 1000, pkts_ns);
+	u32 bdp = fixed_mul_div(tcp_min_rtt(tcp_sk(sk)), 1000, pkts_ns);
 	s32 op;
 
-	bdp = clamp(bdp, SANTACRUZ_MIN_CWND, SANTACRUZ_MAX_CWND);
-	op = santacruz_op(bdp) + HETCC_RD_ONE / 2;
-	return bdp + (op >> HETCC_RD_SHIFT);
+	bdp = clamp(bdp, CC_WINDOW_MIN, SANTACRUZ_MAX_CWND);
+	op = santacruz_op(bdp) + QUEUE_PKTS_ONE / 2;
+	return bdp + (op >> QUEUE_PKTS_SHIFT);
 }
 
 /* Slow start is over; what is under way was sent under this window */
@@ -715,7 +686,7 @@ static void santacruz_leave_startup(struct sock *sk, u32 sent)
 	sc->rd.steady = 1;
 	sc->cwnd_end[1] = sent;
 	sc->cwnd_end[0] = santacruz_window(sk);
-	hetcc_skew_begin(&sc->rd.skew, now_us, sc->rd.base_us,
+	clock_skew_begin(&sc->rd.skew, now_us, sc->rd.base_us,
 			 now_us - sc->rd.r_us);
 	santacruz_begin_interval(sk);
 }
@@ -735,7 +706,7 @@ static void santacruz_check_startup(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct hetcc_rd_queue q = hetcc_rd_buckets(&sc->rd, tp->delivered);
+	struct startup_queue_len q = reldelay_startup_queue(&sc->rd, tp->delivered);
 	s32 limit = santacruz_op(tcp_snd_cwnd(tcp_sk(sk))) / 2;
 	u32 target;
 
@@ -754,10 +725,11 @@ static void santacruz_check_startup(struct sock *sk)
 static void santacruz_check_startup_paper(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 pkts_ns = hetcc_rd_pkts(&sc->rd.iv, sc->rd.r_us,
-				    tcp_sk(sk)->delivered);
+	u32 pkts_ns = queue_pkts_service_ns(&sc->rd.iv, sc->rd.r_us,
+					    tcp_sk(sk)->delivered);
 
-	if (hetcc_rd_now(&sc->rd, pkts_ns) > santacruz_op(tcp_snd_cwnd(tcp_sk(sk))) / 2)
+	if (reldelay_now(&sc->rd, pkts_ns) >
+	    santacruz_op(tcp_snd_cwnd(tcp_sk(sk))) / 2)
 		santacruz_end_startup(sk, tcp_snd_cwnd(tcp_sk(sk)));
 }
 
@@ -768,18 +740,18 @@ static void santacruz_sample(struct sock *sk, u32 s_us, u32 r_us)
 	u32 rev_us = (u32)tp->tcp_mstamp - r_us;
 	bool clock = !sc->rd.primed;
 
-	hetcc_rd_sample(&sc->rd, s_us, r_us, tp->delivered);
+	reldelay_sample(&sc->rd, s_us, r_us, tp->delivered);
 	if (sc->phase == SANTACRUZ_STARTUP)
-		hetcc_rd_bucket_add(&sc->rd, tp->delivered);
+		reldelay_startup_add(&sc->rd, tp->delivered);
 	else if (clock)
-		hetcc_skew_begin(&sc->rd.skew, (u32)tp->tcp_mstamp,
+		clock_skew_begin(&sc->rd.skew, (u32)tp->tcp_mstamp,
 				 sc->rd.base_us, rev_us);
 	else
-		hetcc_skew_reverse(&sc->rd.skew, rev_us);
+		clock_skew_reverse(&sc->rd.skew, rev_us);
 }
 
 /* Congestion ends a drain or a run of steps: their windows must not come back */
-static void santacruz_answer(struct santacruz *sc)
+static void santacruz_cancel_steps(struct santacruz *sc)
 {
 	if (sc->phase != SANTACRUZ_STARTUP)
 		sc->phase = SANTACRUZ_STEADY;
@@ -792,7 +764,7 @@ static void santacruz_answer(struct santacruz *sc)
  * The stack asks once per recovery what a loss means. When it turns out to be
  * congestion after all, halve then. PRR counts from here on.
  */
-static void santacruz_think_again(struct sock *sk)
+static void santacruz_revise_loss(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -800,10 +772,9 @@ static void santacruz_think_again(struct sock *sk)
 	if (!sc->random || inet_csk(sk)->icsk_ca_state != TCP_CA_Recovery)
 		return;
 	trace_loss(sk, sc->rd.n, sc->grew, true);
-	WRITE_ONCE(tp->snd_ssthresh, max(tp->snd_ssthresh >> 1,
-					 SANTACRUZ_MIN_CWND));
+	WRITE_ONCE(tp->snd_ssthresh, max(tp->snd_ssthresh >> 1, CC_WINDOW_MIN));
 	tp->prr_delivered = tp->prr_out;
-	santacruz_answer(sc);
+	santacruz_cancel_steps(sc);
 }
 
 /*
@@ -833,7 +804,7 @@ static bool santacruz_overtook(struct sock *sk, const struct ack_sample *sample,
 
 	if (!sc->reorders) {
 		sc->reorders = 1;
-		hetcc_rd_reset(&sc->rd);
+		reldelay_reset(&sc->rd);
 	}
 	if (!sc->rd.primed)
 		return !sample->pkts_acked;
@@ -858,7 +829,7 @@ static void santacruz_pkts_acked(struct sock *sk,
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
 		return;
 	if (sc->random && santacruz_heavy_loss(sk))
-		santacruz_think_again(sk);
+		santacruz_revise_loss(sk);
 	else if (sc->random)
 		santacruz_fill_recovery(sk);
 	if (!santacruz_times(sk, sample->rtt_us, &s_us, &r_us))
@@ -885,7 +856,7 @@ static void santacruz_in_ack_event(struct sock *sk, u32 flags)
 
 	sc->marked = !!(flags & CA_ACK_ECE);
 	if (sc->marked)
-		santacruz_think_again(sk);
+		santacruz_revise_loss(sk);
 }
 
 static void santacruz_step(struct sock *sk)
@@ -897,7 +868,7 @@ static void santacruz_step(struct sock *sk)
 	if (sc->mode == SANTACRUZ_RAISE && tcp_is_cwnd_limited(sk))
 		cwnd = min(cwnd + 1, tp->snd_cwnd_clamp);
 	else if (sc->mode == SANTACRUZ_LOWER)
-		cwnd = max(cwnd - 1, SANTACRUZ_MIN_CWND);
+		cwnd = max(cwnd - 1, CC_WINDOW_MIN);
 	tcp_snd_cwnd_set(tp, cwnd);
 }
 
@@ -922,7 +893,7 @@ static void santacruz_wake_up(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	hetcc_rd_reset(&sc->rd);
+	reldelay_reset(&sc->rd);
 	sc->probing = 0;
 	if (sc->phase != SANTACRUZ_STARTUP)
 		sc->phase = SANTACRUZ_STEADY;
@@ -990,9 +961,9 @@ static bool santacruz_congested(const struct sock *sk)
 	    santacruz_heavy_loss(sk))
 		return true;
 	if (sc->phase == SANTACRUZ_STARTUP)
-		return hetcc_rd_now(&sc->rd, sc->rd.pkts_ns) > op;
+		return reldelay_now(&sc->rd, sc->rd.pkts_ns) > op;
 	return READ_ONCE(scale) && !santacruz_refilling(sk) &&
-	       hetcc_rd_block(&sc->rd) > 4 * op;
+	       reldelay_block(&sc->rd) > 4 * op;
 }
 
 static u32 santacruz_ssthresh(struct sock *sk)
@@ -1005,9 +976,9 @@ static u32 santacruz_ssthresh(struct sock *sk)
 	trace_loss(sk, sc->rd.n, sc->grew, congested);
 	if (congested) {
 		cwnd >>= 1;
-		santacruz_answer(sc);
+		santacruz_cancel_steps(sc);
 	}
-	return max(cwnd, SANTACRUZ_MIN_CWND);
+	return max(cwnd, CC_WINDOW_MIN);
 }
 
 static void santacruz_set_state(struct sock *sk, u8 new_state)
@@ -1015,13 +986,13 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 	struct santacruz *sc = inet_csk_ca(sk);
 
 	if (new_state == TCP_CA_Loss) {
-		santacruz_think_again(sk);
+		santacruz_revise_loss(sk);
 		sc->phase = SANTACRUZ_STARTUP;
 		sc->rd.steady = 0;
 		sc->grew = 0;
 		sc->mode = SANTACRUZ_HOLD;
 		sc->run = 0;
-		hetcc_rd_restart_buckets(&sc->rd);
+		startup_queue_restart(&sc->rd.start);
 		santacruz_begin_interval(sk);
 	}
 }
@@ -1032,16 +1003,16 @@ static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 	const struct santacruz *sc = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return hetcc_fill_vegas(ext, attr, info,
-				sc->source,
-				max(sc->rd.n, 0) / HETCC_RD_ONE,
-				tp->srtt_us >> 3, tcp_min_rtt(tp));
+	return cc_info_vegas(ext, attr, info,
+			     sc->source,
+			     max(sc->rd.n, 0) / QUEUE_PKTS_ONE,
+			     tp->srtt_us >> 3, tcp_min_rtt(tp));
 }
 
 static struct tcp_congestion_ops santacruz_ops __read_mostly = {
 	.name		= "santacruz",
 	.owner		= THIS_MODULE,
-	.flags		= HETCC_CONG_WANTS_OPTION,
+	.flags		= CC_COMPAT_OPTION_FLAG,
 	.init		= santacruz_init,
 	.ssthresh	= santacruz_ssthresh,
 	.cong_avoid	= santacruz_cong_avoid,

@@ -18,29 +18,18 @@
  *
  * which takes the connection back into slow start while the pipe is not full.
  *
- * Differences from the paper; in parentheses what restores it
- *  - Samples are taken where the bottleneck was busy with us (est_busy.h), so
- *    that neither bunched ACKs nor a window or application that does not fill
- *    the pipe are taken for the rate of the path (estimator=0).
- *  - A loss beside a queue that stood for a round is congestion: it leaves at
- *    most beta of the window and raises nothing, nor does GFR (queue_ms=0).
- *    Two flows took 29 times the share of two reno flows beside them in a
- *    codel queue (20 Mbit/s, 200 ms) without it, 3 times with it.
- *  - On a path where no packet waited for a round, the estimate is a lower
- *    bound, and GFR takes twice the window for BWE * RTTmin (queue_ms=0). Beside
- *    on/off UDP at 45 Mbit/s, 500 ms: 20.1 instead of 8.8 Mbit/s.
- *  - A loss never raises the window at once. Where BWE * RTTmin / a exceeds
- *    cwnd, the window grows by slow start, during the recovery too: PRR's
- *    count of what may be sent is kept at twice what was delivered while less
- *    is in flight than ssthresh (jump=1). 20 Mbit/s, 600 ms, 1 % loss: 17.5
- *    instead of 11.0 Mbit/s; a jump sends the difference as one burst.
- *  - RTTmin follows a path that gets longer (est_minrtt.h, reroute=0). From 40
- *    to 140 ms at 20 Mbit/s and 0.5 % loss: 11.7 instead of 1.2 Mbit/s.
- *  - ECN-Echo halves the window, as it says congestion.
- *  - Delivered data is counted from the stack's delivery counter, selective and
- *    duplicate ACKs included, so no average segment size is guessed.
- *  - A sample during which the application limited the sender can raise BWE but
- *    not lower it; idle time does not count.
+ * Departures from the paper, by the parameter that restores its rule. What each
+ * gains is measured in docs/westwood_fr.md.
+ *   estimator=0  samples where the bottleneck was busy with us (bw_busy.h)
+ *   queue_ms=0   a loss beside a standing queue leaves beta of the window at most
+ *   queue_ms=0   no queue: BWE is a lower bound, GFR takes twice the window
+ *   jump=1       a loss never raises the window at once, but by slow start
+ *   reroute=0    RTTmin follows a path that gets longer (minrtt.h)
+ * Without a parameter:
+ *  - ECN-Echo halves the window, as it says congestion;
+ *  - delivered data is the stack's count, selective and duplicate ACKs included;
+ *  - a sample while the application limits the sender cannot lower BWE;
+ *  - idle time does not count.
  *
  * tcpvegas_info: enabled = an estimate exists, rttcnt = BWE in bytes/s, rtt
  * (smoothed) and minrtt in microseconds.
@@ -51,40 +40,37 @@
 #include <linux/module.h>
 #include <net/tcp.h>
 
+#include "hetcc/bdp.h"
+#include "hetcc/bw_ack.h"
+#include "hetcc/cc_busy.h"
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
-#include "hetcc/cc_prr.h"
-#include "hetcc/est_busy.h"
-#include "hetcc/est_bwe.h"
-#include "hetcc/est_minrtt.h"
+#include "hetcc/cc_window.h"
+#include "hetcc/minrtt.h"
 #include "hetcc/version.h"
 
-#define WESTWOOD_MIN_CWND	2U
-/* On a short path, waiting means this part of RTTmin */
-#define WESTWOOD_WAIT		4
-
-HETCC_PARAM_MILLI(alpha, 800, 0, 999,
-		  "weight of the old bandwidth estimate (0..0.999, paper 0.8); default 0.8");
-HETCC_PARAM_MILLI(a, 1000, 1000, 16000,
-		  "reduction factor of the window after a loss (1..16; the paper: 1 for few, 2 for many connections); default 1");
-HETCC_PARAM_UINT(estimator, 1, 0, 1,
-		 "bandwidth from 0: every ACK (paper), 1: times in which the bottleneck was busy; default 1");
-HETCC_PARAM_MILLI(span, 0, 0, 4000,
-		  "estimator 0: shortest sample in minimum round trips (0..4, paper 0: every ACK); default 0");
-HETCC_PARAM_MILLI(train, 62, 0, 1000,
-		  "estimator 1: shortest busy stretch in minimum round trips (0..1); default 0.062");
-HETCC_PARAM_UINT(reroute, 1, 0, 1,
-		 "RTTmin 1: follows the path, 0: of the whole connection (paper); default 1");
-HETCC_PARAM_UINT(queue_ms, 4, 0, 1000,
-		 "a loss beside a queue that stands longer is congestion (ms, 0..1000, paper 0: does not matter); default 4");
-HETCC_PARAM_MILLI(beta, 700, 500, 1000,
-		  "most of the window that congestion leaves (0.5..1, paper 1); default 0.7");
-HETCC_PARAM_UINT(min_rtt_ms, 0, 0, 10000,
-		 "below this minimum round trip halve as Reno does (ms, 0..10000, 0: never); default 0");
-HETCC_PARAM_UINT(gfr_ms, 500, 1, 60000,
-		 "GFR: interval between looks at ssthresh (ms, 1..60000, paper 500); default 500");
-HETCC_PARAM_UINT(jump, 0, 0, 1,
-		 "1: a loss may raise the window at once (paper), 0: by slow start; default 0");
+CC_PARAM_MILLI(alpha, 800, 0, 999,
+	       "weight of the old bandwidth estimate (0..0.999, paper 0.8); default 0.8");
+CC_PARAM_MILLI(a, 1000, 1000, 16000,
+	       "reduction factor of the window after a loss (1..16; the paper: 1 for few, 2 for many connections); default 1");
+CC_PARAM_UINT(estimator, 1, 0, 1,
+	      "bandwidth from 0: every ACK (paper), 1: times in which the bottleneck was busy; default 1");
+CC_PARAM_MILLI(span, 0, 0, 4000,
+	       "estimator 0: shortest sample in minimum round trips (0..4, paper 0: every ACK); default 0");
+CC_PARAM_MILLI(train, 62, 0, 1000,
+	       "estimator 1: shortest busy stretch in minimum round trips (0..1); default 0.062");
+CC_PARAM_UINT(reroute, 1, 0, 1,
+	      "RTTmin 1: follows the path, 0: of the whole connection (paper); default 1");
+CC_PARAM_UINT(queue_ms, 4, 0, 1000,
+	      "a loss beside a queue that stands longer is congestion (ms, 0..1000, paper 0: does not matter); default 4");
+CC_PARAM_MILLI(beta, 700, 500, 1000,
+	       "most of the window that congestion leaves (0.5..1, paper 1); default 0.7");
+CC_PARAM_UINT(min_rtt_ms, 0, 0, 10000,
+	      "below this minimum round trip halve as Reno does (ms, 0..10000, 0: never); default 0");
+CC_PARAM_UINT(gfr_ms, 500, 1, 60000,
+	      "GFR: interval between looks at ssthresh (ms, 1..60000, paper 500); default 500");
+CC_PARAM_UINT(jump, 0, 0, 1,
+	      "1: a loss may raise the window at once (paper), 0: by slow start; default 0");
 
 /**
  * struct westwood - state of a connection
@@ -99,10 +85,10 @@ HETCC_PARAM_UINT(jump, 0, 0, 1,
  */
 struct westwood {
 	union {
-		struct hetcc_bwe bwe;
-		struct hetcc_busy busy;
+		struct bw_ack bwe;
+		struct bw_busy busy;
 	};
-	struct hetcc_minrtt minrtt;
+	struct minrtt minrtt;
 	u32 delivered;
 	u32 lost;
 	u32 gfr_stamp_us;
@@ -116,7 +102,7 @@ static void westwood_init(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	memset(w, 0, sizeof(*w));
-	hetcc_minrtt_init(&w->minrtt);
+	minrtt_init(&w->minrtt);
 	w->paper = !READ_ONCE(estimator);
 	w->delivered = tp->delivered;
 	w->lost = tp->lost;
@@ -126,20 +112,20 @@ static void westwood_init(struct sock *sk)
 /* Bytes per second, 0 while there is no estimate */
 static u64 westwood_bwe(const struct westwood *w)
 {
-	return w->paper ? hetcc_bwe_get(&w->bwe) : hetcc_busy_get(&w->busy);
+	return w->paper ? bw_ack_get(&w->bwe) : bw_busy_get(&w->busy);
 }
 
 static u32 westwood_bdp(const struct sock *sk, u32 a_milli)
 {
 	const struct westwood *w = inet_csk_ca(sk);
 
-	return hetcc_bdp_pkts(westwood_bwe(w), w->minrtt.min_us,
-			      tcp_sk(sk)->mss_cache, a_milli);
+	return bdp_pkts(westwood_bwe(w), w->minrtt.min_us,
+			tcp_sk(sk)->mss_cache, a_milli);
 }
 
 static bool westwood_has_estimate(const struct westwood *w)
 {
-	return westwood_bwe(w) && w->minrtt.min_us != HETCC_MINRTT_NONE;
+	return westwood_bwe(w) && w->minrtt.min_us != MINRTT_NONE;
 }
 
 /* The paper's own remedy for short paths: "turning off" faster recovery */
@@ -151,50 +137,43 @@ static bool westwood_is_short(const struct westwood *w)
 /* Part of the minimum round trip, from a parameter; 0 before the first */
 static u32 westwood_part_us(const struct westwood *w, u32 part_milli)
 {
-	if (w->minrtt.min_us == HETCC_MINRTT_NONE)
+	if (w->minrtt.min_us == MINRTT_NONE)
 		return 0;
-	return hetcc_mul_div(w->minrtt.min_us, part_milli, HETCC_MILLI);
+	return fixed_mul_div(w->minrtt.min_us, part_milli, FIXED_MILLI);
 }
 
-/* A packet that waits no longer found no queue */
+/* Waits up to this long count as no queue */
 static u32 westwood_wait_us(const struct westwood *w)
 {
-	return min_t(u32, READ_ONCE(queue_ms) * USEC_PER_MSEC,
-		     w->minrtt.min_us / WESTWOOD_WAIT);
+	return cc_busy_wait_us(READ_ONCE(queue_ms), w->minrtt.min_us);
 }
 
-static void westwood_estimate_paper(struct sock *sk, u32 bytes)
+static void westwood_estimate_paper(struct sock *sk, u32 pkts)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 bytes = fixed_sat_u32((u64)pkts * tp->mss_cache);
 
-	hetcc_bwe_ack(&w->bwe, (u32)tp->tcp_mstamp, bytes,
-		      westwood_part_us(w, READ_ONCE(span)), READ_ONCE(alpha),
-		      !!tp->app_limited);
+	bw_ack_add(&w->bwe, (u32)tp->tcp_mstamp, bytes,
+		   westwood_part_us(w, READ_ONCE(span)), READ_ONCE(alpha),
+		   !!tp->app_limited);
 	if (!tp->packets_out)
-		hetcc_bwe_pause(&w->bwe);
+		bw_ack_pause(&w->bwe);
 }
 
-static void westwood_estimate_busy(struct sock *sk, u32 bytes, u32 lost,
+static void westwood_estimate_busy(struct sock *sk, u32 pkts, u32 lost,
 				   u32 rtt_us)
 {
 	struct westwood *w = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct hetcc_busy_ack ack = {
-		.now_us = (u32)tp->tcp_mstamp,
-		.bytes = bytes,
-		.lost = lost,
+	struct bw_busy_ack ack = {
 		.rtt_us = rtt_us,
 		.rtt_min_us = w->minrtt.min_us,
 		.wait_us = westwood_wait_us(w),
 		.train_us = westwood_part_us(w, READ_ONCE(train)),
 		.alpha_permille = READ_ONCE(alpha),
-		.limited = !!tp->app_limited,
 	};
 
-	hetcc_busy_ack(&w->busy, &ack);
-	if (!tp->packets_out)
-		hetcc_busy_pause(&w->busy);
+	cc_busy_add(tcp_sk(sk), &w->busy, &ack, pkts, lost);
 }
 
 static void westwood_pkts_acked(struct sock *sk,
@@ -204,24 +183,20 @@ static void westwood_pkts_acked(struct sock *sk,
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 pkts = tp->delivered - w->delivered;
 	u32 lost = tp->lost - w->lost;
-	u32 bytes = hetcc_sat_u32((u64)pkts * tp->mss_cache);
 
 	w->delivered = tp->delivered;
 	w->lost = tp->lost;
 	if (sample->rtt_us > 0)
-		hetcc_minrtt_add(&w->minrtt, (u32)tp->tcp_mstamp,
-				 sample->rtt_us);
+		minrtt_add(&w->minrtt, (u32)tp->tcp_mstamp, sample->rtt_us);
 	/* A timeout gives all up for lost, whatever became of it */
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		lost = 0;
 	if (!READ_ONCE(jump))
-		hetcc_fill_recovery(sk, pkts + lost);
+		cc_window_fill_recovery(sk, pkts + lost);
 	if (w->paper)
-		westwood_estimate_paper(sk, bytes);
+		westwood_estimate_paper(sk, pkts);
 	else
-		westwood_estimate_busy(sk, bytes,
-				       hetcc_sat_u32((u64)lost * tp->mss_cache),
-				       max(sample->rtt_us, 0));
+		westwood_estimate_busy(sk, pkts, lost, max(sample->rtt_us, 0));
 }
 
 static void westwood_in_ack_event(struct sock *sk, u32 flags)
@@ -231,10 +206,10 @@ static void westwood_in_ack_event(struct sock *sk, u32 flags)
 	w->marked = !!(flags & CA_ACK_ECE);
 }
 
-static bool westwood_stands(const struct westwood *w)
+static bool westwood_has_standing_queue(const struct westwood *w)
 {
 	return !w->paper && READ_ONCE(queue_ms) &&
-	       hetcc_busy_standing_us(&w->busy) > westwood_wait_us(w);
+	       bw_busy_standing_us(&w->busy) > westwood_wait_us(w);
 }
 
 /*
@@ -247,14 +222,14 @@ static u32 westwood_ssthresh(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 cwnd = tcp_snd_cwnd(tp), most = tp->snd_cwnd_clamp;
 
-	if (westwood_stands(w)) {
-		most = hetcc_mul_div(cwnd, READ_ONCE(beta), HETCC_MILLI);
-		hetcc_busy_congested(&w->busy);
+	if (westwood_has_standing_queue(w)) {
+		most = fixed_mul_div(cwnd, READ_ONCE(beta), FIXED_MILLI);
+		bw_busy_congested(&w->busy);
 	}
 	if (w->marked || !westwood_has_estimate(w) || westwood_is_short(w))
-		return max(cwnd >> 1, WESTWOOD_MIN_CWND);
-	return clamp(westwood_bdp(sk, READ_ONCE(a)), WESTWOOD_MIN_CWND,
-		     max(most, WESTWOOD_MIN_CWND));
+		return max(cwnd >> 1, CC_WINDOW_MIN);
+	return clamp(westwood_bdp(sk, READ_ONCE(a)), CC_WINDOW_MIN,
+		     max(most, CC_WINDOW_MIN));
 }
 
 /* The stack has set cwnd to ssthresh */
@@ -263,13 +238,12 @@ static void westwood_recovered(struct sock *sk)
 	struct westwood *w = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 most = max3(tp->prior_cwnd, tcp_packets_in_flight(tp),
-			WESTWOOD_MIN_CWND);
+			CC_WINDOW_MIN);
 
 	if (!READ_ONCE(jump))
 		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), most));
-	if (READ_ONCE(reroute) && tcp_snd_cwnd(tp) <= westwood_bdp(sk, HETCC_MILLI))
-		hetcc_minrtt_look(&w->minrtt, (u32)tp->tcp_mstamp,
-				  tp->srtt_us >> 3);
+	if (READ_ONCE(reroute) && tcp_snd_cwnd(tp) <= westwood_bdp(sk, FIXED_MILLI))
+		minrtt_look(&w->minrtt, (u32)tp->tcp_mstamp, tp->srtt_us >> 3);
 }
 
 static void westwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
@@ -288,12 +262,12 @@ static void westwood_raise_ssthresh(struct sock *sk, u32 ssthresh)
 		WRITE_ONCE(tp->snd_ssthresh, ssthresh);
 }
 
-static bool westwood_has_slack(const struct sock *sk)
+static bool westwood_no_queue(const struct sock *sk)
 {
 	const struct westwood *w = inet_csk_ca(sk);
 
 	return !w->paper && READ_ONCE(queue_ms) && tcp_is_cwnd_limited(sk) &&
-	       hetcc_busy_has_slack(&w->busy);
+	       bw_busy_no_queue(&w->busy);
 }
 
 static void westwood_gradual(struct sock *sk)
@@ -307,11 +281,11 @@ static void westwood_gradual(struct sock *sk)
 		return;
 	w->gfr_stamp_us = now_us;
 	if (!westwood_has_estimate(w) || westwood_is_short(w) ||
-	    westwood_stands(w))
+	    westwood_has_standing_queue(w))
 		return;
-	bdp = westwood_bdp(sk, HETCC_MILLI);
+	bdp = westwood_bdp(sk, FIXED_MILLI);
 	/* The estimate is then a lower bound */
-	if (westwood_has_slack(sk))
+	if (westwood_no_queue(sk))
 		bdp = max(bdp, 2 * tcp_snd_cwnd(tp));
 	if (tcp_snd_cwnd(tp) > tp->snd_ssthresh && tcp_snd_cwnd(tp) < bdp)
 		westwood_raise_ssthresh(sk, tp->snd_ssthresh +
@@ -329,9 +303,9 @@ static size_t westwood_get_info(struct sock *sk, u32 ext, int *attr,
 {
 	const struct westwood *w = inet_csk_ca(sk);
 
-	return hetcc_fill_vegas(ext, attr, info, westwood_has_estimate(w),
-				hetcc_sat_u32(westwood_bwe(w)),
-				tcp_sk(sk)->srtt_us >> 3, w->minrtt.min_us);
+	return cc_info_vegas(ext, attr, info, westwood_has_estimate(w),
+			     fixed_sat_u32(westwood_bwe(w)),
+			     tcp_sk(sk)->srtt_us >> 3, w->minrtt.min_us);
 }
 
 static struct tcp_congestion_ops westwood_fr_ops __read_mostly = {

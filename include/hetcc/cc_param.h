@@ -13,16 +13,16 @@
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
 
-#define HETCC_MILLI	1000
+#include "fixed.h"
 
 /**
- * struct hetcc_param - a bounded parameter
+ * struct cc_param - a bounded parameter
  * @val: where the value lives
  * @min: smallest value
  * @max: largest value
- * @scale: 1 for whole numbers, HETCC_MILLI for decimals with three places
+ * @scale: 1 for whole numbers, FIXED_MILLI for decimals with three places
  */
-struct hetcc_param {
+struct cc_param {
 	unsigned int *val;
 	unsigned int min;
 	unsigned int max;
@@ -30,8 +30,8 @@ struct hetcc_param {
 };
 
 /* "12.345" in units of 1/scale; more places than the scale has are refused */
-static inline int hetcc_param_parse(const char *s, unsigned int scale,
-				    unsigned int *out)
+static inline int cc_param_parse(const char *s, unsigned int scale,
+				 unsigned int *out)
 {
 	unsigned long long v = 0;
 	unsigned int digits = 0;
@@ -56,12 +56,12 @@ static inline int hetcc_param_parse(const char *s, unsigned int scale,
 	return 0;
 }
 
-static int hetcc_param_set(const char *val, const struct kernel_param *kp)
+static int cc_param_set(const char *val, const struct kernel_param *kp)
 {
-	const struct hetcc_param *p = kp->arg;
+	const struct cc_param *p = kp->arg;
 	unsigned int v;
 
-	if (!val || hetcc_param_parse(val, p->scale, &v) ||
+	if (!val || cc_param_parse(val, p->scale, &v) ||
 	    v < p->min || v > p->max) {
 		pr_err("%s: %s=%.*s refused: not in %u.%03u..%u.%03u\n",
 		       KBUILD_MODNAME, kp->name,
@@ -74,40 +74,40 @@ static int hetcc_param_set(const char *val, const struct kernel_param *kp)
 	return 0;
 }
 
-static int hetcc_param_get(char *buf, const struct kernel_param *kp)
+static int cc_param_get(char *buf, const struct kernel_param *kp)
 {
-	const struct hetcc_param *p = kp->arg;
+	const struct cc_param *p = kp->arg;
 	unsigned int v = READ_ONCE(*p->val);
 
 	if (p->scale == 1)
 		return scnprintf(buf, PAGE_SIZE, "%u\n", v);
-	return scnprintf(buf, PAGE_SIZE, "%u.%03u\n", v / HETCC_MILLI,
-			 v % HETCC_MILLI);
+	return scnprintf(buf, PAGE_SIZE, "%u.%03u\n", v / FIXED_MILLI,
+			 v % FIXED_MILLI);
 }
 
-static const struct kernel_param_ops hetcc_param_ops = {
-	.set = hetcc_param_set,
-	.get = hetcc_param_get,
+static const struct kernel_param_ops cc_param_ops = {
+	.set = cc_param_set,
+	.get = cc_param_get,
 };
 
-#define HETCC_PARAM(_name, _def, _min, _max, _scale, _desc)		\
+#define CC_PARAM(_name, _def, _min, _max, _scale, _desc)		\
 	static unsigned int _name = (_def);				\
-	static const struct hetcc_param hetcc_param_##_name = {		\
+	static const struct cc_param cc_param_##_name = {		\
 		.val = &_name,						\
 		.min = (_min),						\
 		.max = (_max),						\
 		.scale = (_scale),					\
 	};								\
-	module_param_cb(_name, &hetcc_param_ops,			\
-			(void *)&hetcc_param_##_name, 0644);		\
+	module_param_cb(_name, &cc_param_ops,			\
+			(void *)&cc_param_##_name, 0644);		\
 	MODULE_PARM_DESC(_name, _desc)
 
 /* Whole number */
-#define HETCC_PARAM_UINT(_name, _def, _min, _max, _desc)		\
-	HETCC_PARAM(_name, _def, _min, _max, 1, _desc)
+#define CC_PARAM_UINT(_name, _def, _min, _max, _desc)		\
+	CC_PARAM(_name, _def, _min, _max, 1, _desc)
 
 /* Decimal with three places, held in thousandths */
-#define HETCC_PARAM_MILLI(_name, _def, _min, _max, _desc)		\
-	HETCC_PARAM(_name, _def, _min, _max, HETCC_MILLI, _desc)
+#define CC_PARAM_MILLI(_name, _def, _min, _max, _desc)		\
+	CC_PARAM(_name, _def, _min, _max, FIXED_MILLI, _desc)
 
 #endif /* HETCC_CC_PARAM_H */

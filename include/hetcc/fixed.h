@@ -19,69 +19,71 @@
 #include "user_compat.h"
 #endif
 
-#define HETCC_USEC_PER_SEC	1000000U
+#define FIXED_USEC_PER_SEC	1000000U
+/* Parameters and weights are in thousandths */
+#define FIXED_MILLI		1000
 
 /**
- * hetcc_sat_u32() - narrow to 32 bits, saturating
+ * fixed_sat_u32() - narrow to 32 bits, saturating
  * @v: any value
  *
  * Return: @v, or U32_MAX if it does not fit.
  */
-static inline u32 hetcc_sat_u32(u64 v)
+static inline u32 fixed_sat_u32(u64 v)
 {
 	return v > U32_MAX ? U32_MAX : (u32)v;
 }
 
 /**
- * hetcc_mul_div() - a * b / c rounded down, saturating
+ * fixed_mul_div() - a * b / c rounded down, saturating
  * @a: factor; the product of two u32 always fits 64 bits
  * @b: factor
  * @c: divisor; 0 counts as "unknown" and saturates
  *
  * Return: the quotient, U32_MAX if it does not fit or if @c is 0.
  */
-static inline u32 hetcc_mul_div(u32 a, u32 b, u32 c)
+static inline u32 fixed_mul_div(u32 a, u32 b, u32 c)
 {
-	return c ? hetcc_sat_u32(div_u64((u64)a * b, c)) : U32_MAX;
+	return c ? fixed_sat_u32(div_u64((u64)a * b, c)) : U32_MAX;
 }
 
 /*
  * 2^x: argument Q12, result Q16, saturating at 2^15.
  * Resolution of the result 1.5e-5, relative error below 1e-4 (tests/user).
  */
-#define HETCC_EXP_ARG_SHIFT	12
-#define HETCC_EXP_ARG_ONE	((u32)1 << HETCC_EXP_ARG_SHIFT)
-#define HETCC_EXP_SHIFT		16
-#define HETCC_EXP_ONE		((u32)1 << HETCC_EXP_SHIFT)
-#define HETCC_EXP_MAX		((u32)1 << 31)
+#define FIXED_EXP_ARG_SHIFT	12
+#define FIXED_EXP_ARG_ONE	((u32)1 << FIXED_EXP_ARG_SHIFT)
+#define FIXED_EXP_SHIFT		16
+#define FIXED_EXP_ONE		((u32)1 << FIXED_EXP_SHIFT)
+#define FIXED_EXP_MAX		((u32)1 << 31)
 
 /**
- * hetcc_exp2() - 2^x in fixed point
+ * fixed_exp2() - 2^x in fixed point
  * @x: exponent, Q12, any value
  *
  * One product per binary digit of the fraction: each factor is below 2 in
  * Q31 and the running product below 2 in Q31, so products stay under 2^64.
  *
- * Return: 2^x in Q16; HETCC_EXP_MAX (2^15) for x >= 15.
+ * Return: 2^x in Q16; FIXED_EXP_MAX (2^15) for x >= 15.
  */
-static inline u32 hetcc_exp2(u32 x)
+static inline u32 fixed_exp2(u32 x)
 {
 	/* 2^(2^-i) in Q31 for i = 1..12 */
-	static const u32 root[HETCC_EXP_ARG_SHIFT] = {
+	static const u32 root[FIXED_EXP_ARG_SHIFT] = {
 		3037000500U, 2553802834U, 2341847524U, 2242560872U,
 		2194507417U, 2170868212U, 2159144272U, 2153306067U,
 		2150392887U, 2148937775U, 2148210589U, 2147847087U,
 	};
-	u32 whole = x >> HETCC_EXP_ARG_SHIFT;
+	u32 whole = x >> FIXED_EXP_ARG_SHIFT;
 	u64 r = 1ULL << 31;
 	int i;
 
 	if (whole >= 15)
-		return HETCC_EXP_MAX;
-	for (i = 0; i < HETCC_EXP_ARG_SHIFT; i++)
-		if (x & (HETCC_EXP_ARG_ONE >> (i + 1)))
+		return FIXED_EXP_MAX;
+	for (i = 0; i < FIXED_EXP_ARG_SHIFT; i++)
+		if (x & (FIXED_EXP_ARG_ONE >> (i + 1)))
 			r = (r * root[i]) >> 31;
-	return (u32)((r << whole) >> (31 - HETCC_EXP_SHIFT));
+	return (u32)((r << whole) >> (31 - FIXED_EXP_SHIFT));
 }
 
 #endif /* HETCC_FIXED_H */

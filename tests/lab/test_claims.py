@@ -26,8 +26,10 @@ def needs_of(chosen: list[evaluate.Claim]) -> set[Need]:
 def test_selection_by_beginning() -> None:
     every = [c.id for c in evaluate.select([])]
     assert len(every) == len(set(every)) >= 19
-    assert [c.id for c in evaluate.select(["scw-"])] == [i for i in every if i.startswith("scw-")]
-    with pytest.raises(LabError, match="sc-t2-delay"):
+    assert [c.id for c in evaluate.select(["santacruz-wireless-"])] == [
+        i for i in every if i.startswith("santacruz-wireless-")
+    ]
+    with pytest.raises(LabError, match="santacruz-t2-delay"):
         evaluate.select(["nonsense"])
 
 
@@ -40,33 +42,33 @@ def test_each_run_is_planned_once(tmp_path: Path) -> None:
 
 
 def test_santacruz_runs_from_both_sources_each_on_its_kernel(tmp_path: Path) -> None:
-    (chosen,) = evaluate.select(["sc-t2-delay"])
+    (chosen,) = evaluate.select(["santacruz-t2-delay"])
     groups = jobs.by_kernel(plan(chosen.needs, Evidence(tmp_path)))
     assert [j["cc"] for j in groups[False]] == ["santacruz"] * 3 + ["reno"]
-    assert [(j["cc"], j["scenario"]["name"]) for j in groups[True]] == [("santacruz", "sc-basic-option")] * 3
+    assert [(j["cc"], j["scenario"]["name"]) for j in groups[True]] == [("santacruz", "santacruz-basic@option")] * 3
     assert not jobs.by_kernel(groups[True], False).get(True)
 
 
 def test_the_option_is_part_of_a_scenarios_name() -> None:
-    point = Need("sc-wireless-ber[link.wireless.forward.loss.ber=1e-05]", "santacruz:n_op=3", 7)
-    assert point.with_option().scenario == "sc-wireless-ber-option[link.wireless.forward.loss.ber=1e-05]"
+    point = Need("santacruz-wireless-ber[link.wireless.forward.loss.ber=1e-05]", "santacruz:n_op=3", 7)
+    assert point.with_option().scenario == "santacruz-wireless-ber@option[link.wireless.forward.loss.ber=1e-05]"
     assert point.with_option().seed == 7
-    reno = Need("sc-basic", "reno")
+    reno = Need("santacruz-basic", "reno")
     assert reno.with_option() == reno
 
 
 def test_what_has_no_result_does_not_hold(tmp_path: Path) -> None:
-    judged = evaluate.judge(evaluate.select(["sc-t2", "sc-lost-rexmit"]), Evidence(tmp_path))
+    judged = evaluate.judge(evaluate.select(["santacruz-t2", "santacruz-lost-rexmit"]), Evidence(tmp_path))
     assert [j.word for j in judged] == ["FAILS"] * 4
-    assert all("no result of sc-" in v.ours for j in judged for v in j.verdicts.values())
+    assert all(v.ours.startswith("no result of s") for j in judged for v in j.verdicts.values())
 
 
 def throughput(out: Path, mbit: float, option_mbit: float) -> evaluate.Judgement:
-    """Of sc-t2-throughput with these goodputs."""
-    (chosen,) = evaluate.select(["sc-t2-throughput"])
+    """Of santacruz-t2-throughput with these goodputs."""
+    (chosen,) = evaluate.select(["santacruz-t2-throughput"])
     evidence = Evidence(out)
     for job in plan(chosen.needs, evidence):
-        got = option_mbit if "option" in job["scenario"]["name"] else mbit
+        got = option_mbit if "@option" in job["scenario"]["name"] else mbit
         evidence.add(run_of(job) | {"flows": [{"goodput_mbit": got}]})
     return evaluate.judge([chosen], evidence)[0]
 
@@ -90,14 +92,14 @@ def packet_evidence(out: Path, name: str, **bad: bool) -> evaluate.Judgement:
 
 
 def test_packet_claims_need_the_patched_kernel_only(tmp_path: Path) -> None:
-    judged = packet_evidence(tmp_path, "sc-early-rexmit", unpatched=True)
+    judged = packet_evidence(tmp_path, "santacruz-early-rexmit", unpatched=True)
     assert judged.word == "holds"
     assert judged.verdicts["unpatched"] == evaluate.Verdict(False, "not so: sc-early-rexmit", counts=False)
-    assert packet_evidence(tmp_path, "sc-early-rexmit", patched=True).word == "FAILS"
+    assert packet_evidence(tmp_path, "santacruz-early-rexmit", patched=True).word == "FAILS"
 
 
 def test_one_ip_version_that_fails_is_enough(tmp_path: Path) -> None:
-    (chosen,) = evaluate.select(["sc-multi-loss"])
+    (chosen,) = evaluate.select(["santacruz-multi-loss"])
     evidence = Evidence(tmp_path, points={(True, p.name, v): v == 4 for p in chosen.scripts for v in (4, 6)})
     assert "sc-multi-loss-one-ack" in evaluate.judge([chosen], evidence)[0].verdicts["option"].ours
 
@@ -115,16 +117,19 @@ def test_a_cause_excepts_until_the_claim_holds() -> None:
 
 def test_json_has_one_object_per_claim(tmp_path: Path) -> None:
     told = json.loads(throughput(tmp_path, 1.38, 1.25).as_json())
-    assert (told["id"], told["verdict"]) == ("sc-t2-throughput", "FAILS")
+    assert (told["id"], told["verdict"]) == ("santacruz-t2-throughput", "FAILS")
     assert [v["holds"] for v in told["sources"].values()] == [True, False]
 
 
 def test_markdown_has_a_row_per_source(tmp_path: Path) -> None:
     rows = throughput(tmp_path, 1.38, 1.25).as_markdown().splitlines()
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
-    assert [row[:2] + row[3:4] for row in cells] == [["sc-t2-throughput", "FAILS", "timestamps"], ["", "", "option"]]
+    assert [row[:2] + row[3:4] for row in cells] == [
+        ["santacruz-t2-throughput", "FAILS", "timestamps"],
+        ["", "", "option"],
+    ]
 
 
 def test_a_claim_that_no_script_names_is_an_error() -> None:
     with pytest.raises(LabError, match="no packet script"):
-        evaluate.packet_claim("sc-nothing", paper="", ours="")
+        evaluate.packet_claim("santacruz-nothing", paper="", ours="")

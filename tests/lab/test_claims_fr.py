@@ -12,18 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hetlab.claims import evaluate, fr
+from hetlab.claims import evaluate
 from hetlab.claims.evidence import Evidence, Need, plan
-from hetlab.claims.fr import BY_PAPER, FR, GFR, RENO, SACK
 from hetlab.model import jobs
 from hetlab.results import store
+from papers.common import need
+from papers.faster_recovery import claims as fr
+from papers.faster_recovery.claims import BY_PAPER, FR, GFR, RENO, SACK
 
 Goodput = Callable[[str, str], float]
 
 
 def kind(job: dict[str, Any]) -> str:
     """Congestion control, parameters included, as the claims name it."""
-    return RENO if "-nosack" in job["scenario"]["name"] else store.label(job["cc"], job["cc_params"])
+    return RENO if "@nosack" in job["scenario"]["name"] else store.label(job["cc"], job["cc_params"])
 
 
 def identity(job: dict[str, Any]) -> dict[str, Any]:
@@ -48,11 +50,11 @@ def verdict(name: str, out: Path, goodput: Goodput, other: Goodput = lambda _cc,
 
 
 def test_the_papers_reno_runs_without_sack() -> None:
-    need = fr.need("fr-onoff", RENO, flow__main__count=5)
-    assert need == Need("fr-onoff-nosack[flow.main.count=5]", "reno")
-    (job,) = plan([need], Evidence(Path()))
+    run = need("faster_recovery-onoff", RENO, flow__main__count=5)
+    assert run == Need("faster_recovery-onoff@nosack[flow.main.count=5]", "reno")
+    (job,) = plan([run], Evidence(Path()))
     assert job["scenario"]["sysctl"]["net.ipv4.tcp_sack"] == 0
-    with_sack = jobs.parse_cc(fr.need("fr-onoff", SACK, flow__main__count=5).cc)
+    with_sack = jobs.parse_cc(need("faster_recovery-onoff", SACK, flow__main__count=5).cc)
     assert with_sack == jobs.Variant("reno")
 
 
@@ -68,7 +70,7 @@ def at_count(low: float, many: float) -> Goodput:
 )
 def test_thresholds_of_connections(tmp_path: Path, low: float, many: float, holds: bool) -> None:
     """Above the better of the two for few; 0.95 of SACK alone, that is 1.045, for many."""
-    assert (verdict("fr-f2", tmp_path, at_count(low, many)).word == "holds") is holds
+    assert (verdict("faster_recovery-f2", tmp_path, at_count(low, many)).word == "holds") is holds
 
 
 def of_cc(got: dict[str, float], cc: str, _name: str) -> float:
@@ -84,7 +86,7 @@ def test_order_at_the_highest_rate(tmp_path: Path, fr: float, gfr: float, reno: 
     got = {FR + BY_PAPER: fr, GFR + BY_PAPER: gfr, RENO: reno, SACK: 1}
     for default in (0.5, 9.0):
         every = got | {FR: default, GFR: default}
-        assert (verdict("fr-f3", tmp_path, partial(of_cc, every)).word == "holds") is holds
+        assert (verdict("faster_recovery-f3", tmp_path, partial(of_cc, every)).word == "holds") is holds
 
 
 @pytest.mark.parametrize(
@@ -99,15 +101,20 @@ def test_thresholds_of_delays(tmp_path: Path, ms: int, fr: float, holds: bool) -
         at = name.endswith(f"delay_ms={ms}]")
         return rest.get(cc) or (1.4 if not at else fr if cc == counts else 0.1)
 
-    judged = verdict("fr-f4", tmp_path, goodput)
+    judged = verdict("faster_recovery-f4", tmp_path, goodput)
     assert (judged.word == "holds") is holds
 
 
 @pytest.mark.parametrize(("bad", "holds"), [(1, True), (2, False)])
 def test_almost_all_points_of_random_losses(tmp_path: Path, bad: int, holds: bool) -> None:
     """At 2 Mbit/s Reno fills the link; of the other 17 points 90 % are 16. GFR is good everywhere."""
-    worse = ("fr-random[flow.main.count=1]", "fr-random-delay[link.bottleneck.forward.delay_ms=10]")[:bad]
-    judged = verdict("fr-f5", tmp_path, lambda cc, name: 2 if cc == GFR or (cc == FR and name not in worse) else 1)
+    worse = (
+        "faster_recovery-random[flow.main.count=1]",
+        "faster_recovery-random-delay[link.bottleneck.forward.delay_ms=10]",
+    )[:bad]
+    judged = verdict(
+        "faster_recovery-f5", tmp_path, lambda cc, name: 2 if cc == GFR or (cc == FR and name not in worse) else 1
+    )
     assert (judged.word == "holds") is holds
     said = judged.verdicts["timestamps"].ours
     assert f"{FR} {17 - bad} of 17" in said
@@ -116,8 +123,8 @@ def test_almost_all_points_of_random_losses(tmp_path: Path, bad: int, holds: boo
 
 
 def sustained(out: Path, first: float, others: float) -> evaluate.Judgement:
-    """fr-f8, where ours have these rates from 100 s on and nothing before; Reno 1 Mbit/s all the time."""
-    (chosen,) = evaluate.select(["fr-f8"])
+    """faster_recovery-f8, where ours have these rates from 100 s on and nothing before; Reno 1 Mbit/s all the time."""
+    (chosen,) = evaluate.select(["faster_recovery-f8"])
     evidence = Evidence(out)
     t = np.linspace(0, 200, 201)
     for job in plan(chosen.needs, evidence):
@@ -152,8 +159,8 @@ def test_samples_within_5_percent_by_period() -> None:
 
 
 def estimate(out: Path, wrong: str, factor: float) -> evaluate.Judgement:
-    """fr-bwe, where the estimate is right but in runs with this in their name."""
-    (chosen,) = evaluate.select(["fr-bwe"])
+    """faster_recovery-bwe, where the estimate is right but in runs with this in their name."""
+    (chosen,) = evaluate.select(["faster_recovery-bwe"])
     evidence = Evidence(out)
     for job in plan(chosen.needs, evidence):
         resolved = job["scenario"]
@@ -170,7 +177,11 @@ def estimate(out: Path, wrong: str, factor: float) -> evaluate.Judgement:
 
 @pytest.mark.parametrize(
     ("wrong", "factor", "holds"),
-    [("fr-bwe", 1.04, True), ("fr-bwe", 0.96, True), ("thinned-slow[link.bottleneck.forward.rate_mbit=0", 1.06, False)],
+    [
+        ("faster_recovery-bwe", 1.04, True),
+        ("faster_recovery-bwe", 0.96, True),
+        ("slow@thinned[link.bottleneck.forward.rate_mbit=0", 1.06, False),
+    ],
 )
 def test_thresholds_of_the_estimate(tmp_path: Path, wrong: str, factor: float, holds: bool) -> None:
     """Of both rates of the link; one run of 25 is enough to fail."""
@@ -184,14 +195,14 @@ def test_thresholds_of_the_estimate(tmp_path: Path, wrong: str, factor: float, h
 def test_threshold_of_the_satellite(tmp_path: Path, gfr: float, cubic: float, holds: bool) -> None:
     """Both of ours, the better of the two others; bbr does not count."""
     got = {GFR: gfr, "cubic": cubic, "bbr": 20, "westwood": 1.9}
-    judged = verdict("fr-geo", tmp_path, lambda cc, _name: got.get(cc, 3.0))
+    judged = verdict("faster_recovery-geo", tmp_path, lambda cc, _name: got.get(cc, 3.0))
     assert (judged.word == "holds") is holds
 
 
 @pytest.mark.parametrize(("gfr", "holds"), [(4.83, True), (4.82, False)])
 def test_threshold_of_a_longer_path(tmp_path: Path, gfr: float, holds: bool) -> None:
     """Two flows share what 20 Mbit/s carry: a half is 4.827 for each; the others do not count."""
-    judged = verdict("fr-longer", tmp_path, lambda cc, _name: {FR: 6.0, GFR: gfr}.get(cc, 0.1))
+    judged = verdict("faster_recovery-longer", tmp_path, lambda cc, _name: {FR: 6.0, GFR: gfr}.get(cc, 0.1))
     assert (judged.word == "holds") is holds
 
 
@@ -199,7 +210,7 @@ def test_threshold_of_a_longer_path(tmp_path: Path, gfr: float, holds: bool) -> 
 def test_threshold_of_friendliness(tmp_path: Path, least: float, holds: bool) -> None:
     """Two flows of each kind at 20 Mbit/s: a fair share of 4.83, a fifth of which is 0.965; Reno's own do not count."""
     judged = verdict(
-        "fr-friendly-cubic-fifo",
+        "faster_recovery-friendly-cubic-fifo",
         tmp_path,
         lambda _cc, _name: 8.0,
         lambda cc, name: (0.1 if cc == "reno" else least) if "delay_ms=100" in name else 5.0,

@@ -12,11 +12,11 @@ import pytest
 
 from hetlab.claims import evaluate
 from hetlab.claims.evidence import Evidence, plan
-from hetlab.claims.hybla import (
-    BOTH,
-    CONGESTION,
-    FAIR_MBIT,
-    FLOOR_OURS,
+from hetlab.results import store
+from papers.common import WITHOUT_SACK
+from papers.hybla.claims import BOTH, CONGESTION, FAIR_MBIT, drawn_mbit
+from papers.hybla.ideal import FLOOR_OURS, burst_over, longest_burst, normalised_rtt, off, sent_pkts, window_pkts
+from papers.hybla.runs import (
     INTREE,
     JUDGED,
     LINK_MBIT,
@@ -26,24 +26,15 @@ from hetlab.claims.hybla import (
     PAPER_NOSACK,
     SACK,
     SPACED,
-    WITHOUT,
-    burst_over,
-    drawn_mbit,
-    longest_burst,
-    normalised_rtt,
-    off,
     rtt_ms,
-    sent_pkts,
-    window_pkts,
 )
-from hetlab.results import store
 
 Goodput = Callable[[str, int, int], float]  # of congestion control, round trip in ms, lost percent
 
 
 def kind(job: dict[str, Any]) -> str:
     """Congestion control, parameters included, as the claims name it."""
-    return store.label(job["cc"], job["cc_params"]) + WITHOUT * ("-nosack" in job["scenario"]["name"])
+    return store.label(job["cc"], job["cc_params"]) + WITHOUT_SACK * ("@nosack" in job["scenario"]["name"])
 
 
 def identity(job: dict[str, Any]) -> dict[str, Any]:
@@ -172,21 +163,21 @@ def ideal(name: str, out: Path, late_rtts: float, at_once: int = 1) -> bool:
 @pytest.mark.parametrize(
     ("name", "late_rtts", "holds"),
     [
-        ("hy-f2", 0, True),
-        ("hy-f2", 1, False),
-        ("hy-f2-acks", 1.9, True),
-        ("hy-f2-acks", 4, False),
-        ("hy-f4", 0.1, True),
-        ("hy-f4", 2, False),
-        ("hy-f4-acks", 1.9, True),
-        ("hy-f4-acks", 4, False),
+        ("hybla-f2", 0, True),
+        ("hybla-f2", 1, False),
+        ("hybla-f2-acks", 1.9, True),
+        ("hybla-f2-acks", 4, False),
+        ("hybla-f4", 0.1, True),
+        ("hybla-f4", 2, False),
+        ("hybla-f4-acks", 1.9, True),
+        ("hybla-f4-acks", 4, False),
     ],
 )
 def test_course_on_an_ideal_channel(tmp_path: Path, name: str, late_rtts: float, holds: bool) -> None:
     assert ideal(name, tmp_path, late_rtts) is holds
 
 
-@pytest.mark.parametrize("name", ["hy-f4-spacing", "hy-f4-spacing-ms"])
+@pytest.mark.parametrize("name", ["hybla-f4-spacing", "hybla-f4-spacing-ms"])
 @pytest.mark.parametrize(("at_once", "holds"), [(2, True), (3, False)])
 def test_spacing_leaves_no_burst(tmp_path: Path, name: str, at_once: int, holds: bool) -> None:
     assert ideal(name, tmp_path, 0, at_once) is holds
@@ -202,7 +193,7 @@ def test_floor_is_renos_window_to_the_segment(tmp_path: Path, change: int, holds
         pq.write_table(pa.table(columns), directory / "flows.parquet")
         return {"queue": {"link": "bottleneck.forward"}}
 
-    assert (judged("hy-rho-floor", tmp_path, result).word == "holds") is holds
+    assert (judged("hybla-rho-floor", tmp_path, result).word == "holds") is holds
 
 
 @pytest.mark.parametrize(("drops", "holds"), [(9, True), (10, False)])
@@ -213,7 +204,7 @@ def test_start_up_loses_less_than_1_percent(tmp_path: Path, drops: int, holds: b
         flow = {"name": "main", "goodput_mbit": 8.0, "bytes_sent": 1000 * 1024}
         return {"flows": [flow], "queue": {"drops": drops if kind(job) == OURS else 500}}
 
-    assert (judged("hy-ssthresh", tmp_path, result).word == "holds") is holds
+    assert (judged("hybla-ssthresh", tmp_path, result).word == "holds") is holds
 
 
 # ---------------------------------------------------- congestion, link losses
@@ -227,7 +218,7 @@ def test_round_trips_of_those_that_are_compared() -> None:
 
 
 def test_congestion_without_losses_is_run_once() -> None:
-    needs = {n for name in ("hy-f6", "hy-f8") for n in evaluate.select([name])[0].needs}
+    needs = {n for name in ("hybla-f6", "hybla-f8") for n in evaluate.select([name])[0].needs}
     assert not [n for n in needs if "percent=0" in n.scenario]
     assert all(BOTH[cc, 0] is CONGESTION[cc] for cc in (PAPER, OURS, SACK))
 
@@ -247,11 +238,11 @@ def test_thresholds_of_congestion(tmp_path: Path, last: float, reno: float, wire
     def main(cc: str, ms: int, _percent: int) -> float:
         return FAIR_MBIT * (reno if cc in (SACK, NEWRENO) else last if ms == 600 else 1)
 
-    assert (by_goodput("hy-f6", tmp_path, main, wired * FAIR_MBIT).word == "holds") is holds
+    assert (by_goodput("hybla-f6", tmp_path, main, wired * FAIR_MBIT).word == "holds") is holds
 
 
 def test_a_low_share_everywhere_is_not_enough(tmp_path: Path) -> None:
-    judgement = by_goodput("hy-f6", tmp_path, lambda cc, _ms, _p: 0.59 * FAIR_MBIT if cc == JUDGED else 0.01)
+    judgement = by_goodput("hybla-f6", tmp_path, lambda cc, _ms, _p: 0.59 * FAIR_MBIT if cc == JUDGED else 0.01)
     assert judgement.word == "FAILS"
 
 
@@ -263,7 +254,7 @@ def test_thresholds_of_link_losses(tmp_path: Path, share: float, newreno: float,
     def main(cc: str, ms: int, _percent: int) -> float:
         return share * drawn_mbit(ms) if cc == JUDGED else newreno if ms > 300 else 2
 
-    assert (by_goodput("hy-f7", tmp_path, main).word == "holds") is holds
+    assert (by_goodput("hybla-f7", tmp_path, main).word == "holds") is holds
 
 
 @pytest.mark.parametrize(
@@ -276,7 +267,7 @@ def test_thresholds_of_both(tmp_path: Path, one: float, five: float, alone: floa
     def main(_cc: str, _ms: int, percent: int) -> float:
         return alone * LINK_MBIT if percent < 0 else shares[percent] * FAIR_MBIT
 
-    assert (by_goodput("hy-f8", tmp_path, main).word == "holds") is holds
+    assert (by_goodput("hybla-f8", tmp_path, main).word == "holds") is holds
 
 
 def test_joint_loss_above_the_product_of_both(tmp_path: Path) -> None:
@@ -285,17 +276,17 @@ def test_joint_loss_above_the_product_of_both(tmp_path: Path) -> None:
     def main(_cc: str, _ms: int, percent: int) -> float:
         return {-1: 0.7 * LINK_MBIT, 0: FAIR_MBIT, 1: 0.6 * FAIR_MBIT, 5: FAIR_MBIT}[percent]
 
-    assert by_goodput("hy-f8", tmp_path, main).word == "FAILS"
+    assert by_goodput("hybla-f8", tmp_path, main).word == "FAILS"
 
 
 # ------------------------------------------------------------------ fairness
 
 
 def test_seven_runs_tell_of_fairness() -> None:
-    needs = evaluate.select(["hy-f9"])[0].needs
+    needs = evaluate.select(["hybla-f9"])[0].needs
     assert {(n.scenario, n.cc) for n in needs} == {
         *(("hybla-fair", cc) for cc in (PAPER, SPACED, OURS, INTREE, SACK)),
-        *(("hybla-fair-nosack", cc.removesuffix(WITHOUT)) for cc in (NEWRENO, PAPER_NOSACK)),
+        *(("hybla-fair@nosack", cc.removesuffix(WITHOUT_SACK)) for cc in (NEWRENO, PAPER_NOSACK)),
     }
 
 
@@ -303,7 +294,7 @@ def test_seven_runs_tell_of_fairness() -> None:
 def test_threshold_of_fairness(tmp_path: Path, jain: float, holds: bool) -> None:
     flows = [{"name": f"{name}{i}", "goodput_mbit": 1.0} for name in ("main", "wired") for i in range(3)]
     judgement = judged(
-        "hy-f9-f10", tmp_path, lambda job: {"flows": flows, "jain": jain if kind(job) == JUDGED else 0.5}
+        "hybla-f9-f10", tmp_path, lambda job: {"flows": flows, "jain": jain if kind(job) == JUDGED else 0.5}
     )
     assert (judgement.word == "holds") is holds
 
@@ -317,4 +308,4 @@ def test_thresholds_of_spacing(tmp_path: Path, mbit: float, again: int, holds: b
         flow = {"goodput_mbit": good, "bytes_sent": 1000, "bytes_retrans": resent}
         return {"flows": [flow | {"name": f"{name}{i}"} for name in ("main", "wired") for i in range(3)]}
 
-    assert (judged("hy-f11", tmp_path, result).word == "holds") is holds
+    assert (judged("hybla-f11", tmp_path, result).word == "holds") is holds

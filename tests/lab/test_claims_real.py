@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hetlab.claims import evaluate, real
+from hetlab.claims import evaluate
 from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, Need, plan
+from papers.real_networks import claims as real
 
 
 def test_cuts_of_the_window_after_signals() -> None:
@@ -69,7 +70,7 @@ def test_thresholds_of_filling(tmp_path: Path, slow_second: int, late_ms: float,
     mbit[slow_second] = 89
     owd_ms = np.where(np.arange(3000) % 10 == 0, 100 + late_ms, 100.0)
     owd = {"t": np.arange(0, 30, 0.01), "owd_ms": owd_ms}
-    assert judged("rn-long", tmp_path, 30, {"received": received(mbit), "owd-s-d": owd}, drops) is holds
+    assert judged("real_networks-long", tmp_path, 30, {"received": received(mbit), "owd-s-d": owd}, drops) is holds
 
 
 @pytest.mark.parametrize(("share", "queue", "holds"), [(0.86, 6, True), (0.84, 6, False), (0.86, 6.1, False)])
@@ -80,7 +81,7 @@ def test_thresholds_of_handovers(tmp_path: Path, share: float, queue: float, hol
     t = np.arange(0, 120, 0.1)
     pkts = np.where(t % 15 < 4.95, 60.0, np.where((t >= 60) & (t < 75), queue, 3.0))
     tables = {"received": received(mbit), "queue": {"t": t, "pkts": pkts}}
-    assert judged("rn-handover", tmp_path, 120, tables) is holds
+    assert judged("real_networks-handover", tmp_path, 120, tables) is holds
 
 
 @pytest.mark.parametrize(("queue", "error", "holds"), [(0.4, 0, True), (0.6, 0, False), (0, 0.6, False)])
@@ -91,7 +92,7 @@ def test_thresholds_of_drift(tmp_path: Path, queue: float, error: float, holds: 
     pkts = np.where(middle, 3 + queue, 3.0)
     own = pkts + np.where(middle, error, 0.0) - 0.5
     tables = {"queue": {"t": t, "pkts": pkts}, "flows": {"t": t, "cc_rttcnt": own}}
-    assert judged("rn-drift", tmp_path, 3600, tables) is holds
+    assert judged("real_networks-drift", tmp_path, 3600, tables) is holds
 
 
 def verdict(name: str, tmp_path: Path, **values: object) -> bool:
@@ -107,9 +108,9 @@ def verdict(name: str, tmp_path: Path, **values: object) -> bool:
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
-        ("rn-rates", {"goodput_mbit": 96}, {"goodput_mbit": 86}),
-        ("rn-versus", {"steady_goodput_mbit": 0.4}, {"steady_goodput_mbit": 0.3}),
-        ("rn-share-rtt", {"steady_goodput_mbit": 2.1}, {"steady_goodput_mbit": 1.9}),
+        ("real_networks-rates", {"goodput_mbit": 96}, {"goodput_mbit": 86}),
+        ("real_networks-versus", {"steady_goodput_mbit": 0.4}, {"steady_goodput_mbit": 0.3}),
+        ("real_networks-share-rtt", {"steady_goodput_mbit": 2.1}, {"steady_goodput_mbit": 1.9}),
     ],
 )
 def test_thresholds_of_shares(tmp_path: Path, name: str, good: dict[str, float], bad: dict[str, float]) -> None:
@@ -120,10 +121,13 @@ def test_thresholds_of_shares(tmp_path: Path, name: str, good: dict[str, float],
 @pytest.mark.parametrize(("jain", "queue", "holds"), [(0.95, 60, True), (0.949, 60, False), (0.99, 91, False)])
 def test_threshold_of_fairness(tmp_path: Path, jain: float, queue: float, holds: bool) -> None:
     flows = [{"steady_goodput_mbit": 2.4}] * 20
-    assert verdict("rn-share-20", tmp_path, flows=flows, jain_steady=jain, queue={"steady_mean_pkts": queue}) is holds
+    assert (
+        verdict("real_networks-share-20", tmp_path, flows=flows, jain_steady=jain, queue={"steady_mean_pkts": queue})
+        is holds
+    )
 
 
 @pytest.mark.parametrize(("goodput", "queue", "holds"), [(16.5, 3.0, True), (15.8, 3.0, False), (16.5, 4.6, False)])
 def test_thresholds_of_loss(tmp_path: Path, goodput: float, queue: float, holds: bool) -> None:
     values = {"flows": [{"goodput_mbit": goodput}], "queue": {"steady_mean_pkts": queue}}
-    assert verdict("rn-loss", tmp_path, **values) is holds
+    assert verdict("real_networks-loss", tmp_path, **values) is holds

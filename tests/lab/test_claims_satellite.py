@@ -12,9 +12,9 @@ import pytest
 
 from hetlab.claims import evaluate
 from hetlab.claims.evidence import Evidence, plan
-from hetlab.claims.satellite import ASYM_RIVALS, KERNEL, OURS, RTT_FAIR_MBIT, path_ms
 from hetlab.model import files, resolve
 from hetlab.results import store
+from papers.satellite.claims import ASYM_RIVALS, KERNEL, OURS, RTT_FAIR_MBIT, path_ms
 
 Job = dict[str, Any]
 Result = dict[str, Any]
@@ -58,32 +58,32 @@ def flow(name: str, mbit: float, **more: float) -> Result:
 
 
 def test_names_begin_as_those_of_the_paper() -> None:
-    chosen = [c.id for c in evaluate.select(["hy-"]) if c.id.startswith("hy-x-")]
+    chosen = [c.id for c in evaluate.select(["satellite-"])]
     whole = [
-        "hy-x-start",
-        "hy-x-geo",
-        "hy-x-leo",
-        "hy-x-asym",
-        "hy-x-rtt",
-        "hy-x-rtt-fifo",
-        "hy-x-rtt-deep",
-        "hy-x-friend",
+        "satellite-start",
+        "satellite-geo",
+        "satellite-leo",
+        "satellite-asym",
+        "satellite-rtt",
+        "satellite-rtt-fifo",
+        "satellite-rtt-deep",
+        "satellite-friend",
     ]
     assert chosen == whole
 
 
 def test_delay_of_a_path_that_changes() -> None:
-    (leo,) = files.load("hyx-leo")
+    (leo,) = files.load("satellite-leo")
     resolved = resolve.resolve(leo)
     arrived = np.array([0.1, 15.04, 15.06, 30.04, 30.06, 45.06, 60.06, 74.9])
     assert path_ms(resolved, arrived) == pytest.approx([20, 20, 30, 30, 20, 35, 22.5, 22.5])
-    (geo, _deep) = files.load("hyx-geo")
+    (geo, _deep) = files.load("satellite-geo")
     assert path_ms(resolve.resolve(geo), arrived) == pytest.approx([300] * 8)
 
 
 def test_leo_profile_is_the_issues() -> None:
     """Round trips of 40 ms and steps of 20 to 30, 50 to 200 Mbit/s, 100 ms without anything both ways."""
-    (leo,) = files.load("hyx-leo")
+    (leo,) = files.load("satellite-leo")
     events = resolve.resolve(leo)["events"]
     ahead = [e for e in events if e["way"] == "forward"]
     rtts_ms = [40, *(2 * e["delay_ms"] for e in ahead if "delay_ms" in e)]
@@ -127,7 +127,7 @@ def test_thresholds_of_start_up(
             return transfers(took_s, retransmits, drops, complete)
         return transfers(6.0 if job["cc"] in (OURS, "vegas") else 8.0, 0 if job["cc"] == OURS else 1500, 1500)
 
-    judged = verdict("hy-x-start", tmp_path, result)
+    judged = verdict("satellite-start", tmp_path, result)
     assert (judged.word == "holds") is holds
     assert "10 MB, 1 BDP: 6.00 s, dropped 0.0000; first vegas 6.00 s" in said(judged)
 
@@ -137,7 +137,7 @@ def test_who_never_finishes_is_not_the_first(tmp_path: Path) -> None:
         done = job["cc"] != KERNEL[0]
         return transfers(6.0 if done else 1.0, 0, 0, done)
 
-    assert verdict("hy-x-start", tmp_path, result).word == "holds"
+    assert verdict("satellite-start", tmp_path, result).word == "holds"
 
 
 # ------------------------------------------------------------- loss, LEO, GEO
@@ -152,7 +152,7 @@ def test_thresholds_of_random_loss(tmp_path: Path, mbit: float, queueing_ms: flo
         delayed(tmp_path, job, queueing_ms if ours_deep else 5)
         return {"flows": [flow("main", mbit if ours_deep else 15 if job["cc"] == OURS else 1)]}
 
-    judged = verdict("hy-x-geo", tmp_path, result)
+    judged = verdict("satellite-geo", tmp_path, result)
     assert (judged.word == "holds") is holds
     assert f"hybla_ext, 1 BDP: {mbit / 20:.2f}, {queueing_ms:.1f} ms" in said(judged)
     assert "hybla, 0.5 BDP: 0.05, 5.0 ms" in said(judged)
@@ -166,7 +166,7 @@ def test_thresholds_of_handovers(tmp_path: Path, mbit: float, queueing_ms: float
         delayed(tmp_path, job, {OURS: queueing_ms, "cubic": 10, "bbr": 1}.get(job["cc"], 50))
         return {"flows": [flow("main", {OURS: mbit, "bbr": 100, "hybla": 500}.get(job["cc"], 80))]}
 
-    judged = verdict("hy-x-leo", tmp_path, result)
+    judged = verdict("satellite-leo", tmp_path, result)
     assert (judged.word == "holds") is holds
     assert f"hybla_ext: {queueing_ms:.1f}, cubic: 10.0, bbr: 1.0, illinois: 50.0" in said(judged)
 
@@ -175,7 +175,7 @@ def test_thresholds_of_handovers(tmp_path: Path, mbit: float, queueing_ms: float
 
 
 @pytest.mark.parametrize(("mbit", "holds"), [(28.5, True), (28.4, False)])
-@pytest.mark.parametrize("where", ["hyx-asym[", "hyx-asym-cubic[", "ack_filter=True]", "bdp=0.167,"])
+@pytest.mark.parametrize("where", ["satellite-asym[", "satellite-asym@cubic[", "ack_filter=True]", "bdp=0.167,"])
 def test_threshold_of_the_asymmetric_link(tmp_path: Path, where: str, mbit: float, holds: bool) -> None:
     """The best has 30 Mbit/s; what the upload has does not count."""
 
@@ -186,7 +186,7 @@ def test_threshold_of_the_asymmetric_link(tmp_path: Path, where: str, mbit: floa
         ours = mbit if where in job["scenario"]["name"] else 39
         return {"flows": [flow("main", ours if job["cc"] == OURS else rival), flow("upload", 2)]}
 
-    judged = verdict("hy-x-asym", tmp_path, result)
+    judged = verdict("satellite-asym", tmp_path, result)
     assert (judged.word == "holds") is holds
     assert "100 ms, own upload" in said(judged)
     assert "illinois 30.0 Mbit/s, p95 25 ms; upload 0.50 of its link, 800 ms" in said(judged)
@@ -196,9 +196,15 @@ def test_threshold_of_the_asymmetric_link(tmp_path: Path, where: str, mbit: floa
 
 
 SHARES = [
-    *(("hy-x-rtt", share, holds) for share, holds in ((0.81, True), (1.19, True), (0.79, False), (1.21, False))),
-    *(("hy-x-rtt-fifo", share, holds) for share, holds in ((0.21, True), (1.19, True), (0.19, False), (1.21, False))),
-    *(("hy-x-rtt-deep", share, holds) for share, holds in ((0.21, True), (1.19, True), (0.19, False), (1.21, False))),
+    *(("satellite-rtt", share, holds) for share, holds in ((0.81, True), (1.19, True), (0.79, False), (1.21, False))),
+    *(
+        ("satellite-rtt-fifo", share, holds)
+        for share, holds in ((0.21, True), (1.19, True), (0.19, False), (1.21, False))
+    ),
+    *(
+        ("satellite-rtt-deep", share, holds)
+        for share, holds in ((0.21, True), (1.19, True), (0.19, False), (1.21, False))
+    ),
 ]
 
 
@@ -218,7 +224,7 @@ def test_thresholds_of_shares(
     judged = verdict(name, tmp_path, result)
     assert (judged.word == "holds") is holds
     assert f"{round(25 + 2 * leg_ms)}: {share:.2f}" in said(judged)
-    other = "hybla" if name == "hy-x-rtt" else "reno"
+    other = "hybla" if name == "satellite-rtt" else "reno"
     assert f"{other} 1 %: 25: 0.10, 50: 0.10, 100: 0.10, 200: 0.10, 400: 0.10, 600: 0.10" in said(judged)
 
 
@@ -230,7 +236,7 @@ def test_short_paths_are_only_not_to_take_more_behind_drop_tail(tmp_path: Path) 
         ours = 0.2 if short else 1.0
         return {"flows": [flow("main", RTT_FAIR_MBIT * (ours if job["cc"] == OURS else 0.3)), flow("wired0", 1)]}
 
-    assert verdict("hy-x-rtt-fifo", tmp_path, result).word == "holds"
+    assert verdict("satellite-rtt-fifo", tmp_path, result).word == "holds"
 
 
 @pytest.mark.parametrize("leg_ms", [0, 287.5])
@@ -249,7 +255,7 @@ def test_threshold_of_friendliness(tmp_path: Path, leg_ms: float, mbit: float, h
         ]
         return {"flows": [flow("main", main), *others]}
 
-    judged = verdict("hy-x-friend", tmp_path, result)
+    judged = verdict("satellite-friend", tmp_path, result)
     assert (judged.word == "holds") is holds
     rtt_ms = round(25 + 2 * leg_ms)
     assert f"hybla_ext {rtt_ms} ms: gain {mbit / 3:.2f}, harm 0.25, others 12.0 Mbit/s, lost 0.0150" in said(judged)

@@ -12,13 +12,18 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from hetlab.claims import hybla as hybla_claims
 from hetlab.claims.evidence import Evidence, Need, plan
 from hetlab.errors import LabError
-from hetlab.figures import fr, hybla, outputs
+from hetlab.figures import outputs
 from hetlab.model import jobs
 from hetlab.plots.papers import Curve, Stack, Stage, paper_figure, save_small, stacks_figure
 from hetlab.results import store
+from papers.faster_recovery import figures as fr
+from papers.hybla import claims as hybla_claims
+from papers.hybla import figures as hybla
+from papers.hybla import ideal
+from papers.hybla.runs import SACK
+from papers.santacruz import figures as santacruz
 
 MAX_BYTES = 60_000
 T = np.linspace(0, 10, 101)
@@ -71,9 +76,10 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
 
 def test_every_figure_and_the_tables_are_written(evidence: Evidence, tmp_path: Path) -> None:
     stems = [path.stem for path in outputs.write(tmp_path, evidence, outputs.select())]
-    papers = {"fig": (8, 9, 11, 13), "wireless-fig": (3, 4, 5, 6), "fr-fig": range(2, 9)}
-    papers["hy-fig"] = (*range(1, 5), *range(6, 12))
-    assert stems == [f"{stem}{n}" for stem, numbers in papers.items() for n in numbers] + ["tables", "fr-friendly"]
+    papers = {"faster_recovery-fig": [*range(2, 9)], "hybla-fig": [*range(1, 5), *range(6, 12)]}
+    papers |= {"santacruz-fig": [8, 9, 11, 13], "santacruz-wireless-fig": [3, 4, 5, 6]}
+    figures = [f"{stem}{n}" for stem, numbers in papers.items() for n in numbers]
+    assert stems == [*figures, "faster_recovery-friendly", "santacruz-tables"]
     for path in tmp_path.glob("*.png"):
         with Image.open(path) as image:
             assert image.mode == "P"
@@ -82,22 +88,23 @@ def test_every_figure_and_the_tables_are_written(evidence: Evidence, tmp_path: P
 
 
 def test_some_figures_need_their_runs_alone(evidence: Evidence, tmp_path: Path) -> None:
-    chosen = outputs.select(["fr-fig8", "wireless-fig4"])
-    assert [output.name for output in chosen] == ["wireless-fig4", "fr-fig8"]
+    chosen = outputs.select(["faster_recovery-fig8", "santacruz-wireless-fig4"])
+    assert [output.name for output in chosen] == ["faster_recovery-fig8", "santacruz-wireless-fig4"]
     assert {need.scenario.partition("[")[0] for need in outputs.needs(chosen)} == {
-        "sc-wireless-ber",
-        "sc-wireless-ber-option",
-        "fr-random",
-        "fr-random-nosack",
+        "santacruz-wireless-ber",
+        "santacruz-wireless-ber@option",
+        "faster_recovery-random",
+        "faster_recovery-random@nosack",
     }
-    assert [path.name for path in outputs.write(tmp_path, evidence, chosen)] == ["wireless-fig4.png", "fr-fig8.png"]
-    with pytest.raises(LabError, match="fig5: no such figure; there are fig8"):
+    stems = [path.stem for path in outputs.write(tmp_path, evidence, chosen)]
+    assert stems == ["faster_recovery-fig8", "santacruz-wireless-fig4"]
+    with pytest.raises(LabError, match="fig5: no such figure; there are faster_recovery-fig2"):
         outputs.select(["fig5"])
 
 
 def test_curves_of_a_sweep(evidence: Evidence) -> None:
     """Two connections of 1 Mbit/s use 0.518 of 4 Mbit/s."""
-    chosen = next(p for p in outputs.PICTURES if p.name == "fr-fig3")
+    chosen = next(p for p in outputs.PICTURES if p.name == "faster_recovery-fig3")
     top, bottom = chosen.draw(evidence).axes
     assert [text.get_text() for text in top.figure.legends[0].get_texts()] == list(fr.ROLES.values())
     assert len(top.lines) == len(bottom.lines) == len(fr.ROLES)
@@ -113,15 +120,15 @@ def pairs(curve: Curve, at: int) -> tuple[float, float]:
 
 def test_measured_course_and_equation_begin_with_the_first_segment(evidence: Evidence) -> None:
     """It leaves at 1 s; a tenth of a second apart, so 0.01 thousand a second. Equation 6 has 24 x 33 at 150 ms."""
-    run = hybla_claims.IDEAL[hybla_claims.IDEAL_SPACED, 300]
+    run = ideal.IDEAL[ideal.IDEAL_SPACED, 300]
     assert hybla.course(evidence, run)[:3] == pytest.approx(np.interp(1 + np.arange(3) * 0.02, T, WAVE))
     assert hybla.amount(evidence, run)[[0, 51, 101]] == pytest.approx([0.001, 0.011, 0.021])
-    drawn = hybla.equation(hybla_claims.window_pkts, "equation 6", 0.6)
+    drawn = hybla.equation(ideal.window_pkts, "equation 6", 0.6)
     assert pairs(drawn, 8) == pytest.approx((0.16, 24 * (32 + 35 / 25)))
 
 
 def test_goodput_by_round_trip(evidence: Evidence) -> None:
-    chosen = next(p for p in outputs.PICTURES if p.name == "hy-fig6")
+    chosen = next(p for p in outputs.PICTURES if p.name == "hybla-fig6")
     (axes,) = chosen.draw(evidence).axes
     curves = axes.lines[: len(hybla.ROLES)]
     assert [list(np.asarray(line.get_xdata())) for line in curves] == [
@@ -145,11 +152,11 @@ def test_stack_of_goodputs_and_residual_capacity() -> None:
 
 def test_flows_of_a_stack_in_shares_of_the_bottleneck(tmp_path: Path) -> None:
     evidence = Evidence(tmp_path)
-    run = hybla_claims.FAIR[hybla_claims.SACK]
+    run = hybla_claims.FAIR[SACK]
     plan([run], evidence)
     flows = [{"name": f"{n}{i}", "goodput_mbit": 10 * 1024 / 1076 / 10} for n in ("main", "wired") for i in range(3)]
     evidence.add({"scenario": "hybla-fair", "cc": "reno", "cc_params": {}, "seed": 1, "flows": flows})
-    stack = hybla.stack(evidence, hybla_claims.SACK)
+    stack = hybla.stack(evidence, SACK)
     assert [value for value, _cc, _shade in stack.parts] == pytest.approx([0.1] * 6)
     assert [cc for _value, cc, _shade in stack.parts] == ["reno"] * 3 + ["cubic"] * 3
 
@@ -169,7 +176,7 @@ def test_table_of_friendliness(evidence: Evidence) -> None:
 
 def test_a_table_has_the_papers_values_beside_ours(evidence: Evidence) -> None:
     """1 Mbit/s of goodput is 1.055 with headers of 52 bytes, 1.064 with those of 60."""
-    lines = outputs.paper_table(evidence, outputs.TABLES[0]).splitlines()
+    lines = santacruz.paper_table(evidence, santacruz.TABLES[0]).splitlines()
     assert [line.count("|") for line in lines[2:]] == [14] * (len(lines) - 2)
     cells = [cell.strip() for cell in lines[5].split("|")[1:-1]]
     assert cells[:7] == ["Santa Cruz n=1.5", "1.42", "1.055", "1.064", "0.94", "0.70", "0.71"]
@@ -179,7 +186,7 @@ def test_a_table_has_the_papers_values_beside_ours(evidence: Evidence) -> None:
 
 
 def test_choice_of_n_op(evidence: Evidence) -> None:
-    lines = outputs.choice_table(evidence).splitlines()
+    lines = santacruz.choice_table(evidence).splitlines()
     assert [line.split("|")[1].strip() for line in lines[4:]] == ["1", "1.5", "2", "3", "5", "8"]
     assert lines[4].split("|")[2].strip() == "1.05 / 13.0 / 3"
 
@@ -187,12 +194,12 @@ def test_choice_of_n_op(evidence: Evidence) -> None:
 def test_santacruz_is_run_from_both_sources_and_the_others_once() -> None:
     needs = outputs.needs(outputs.select())
     assert len(needs) == len(set(needs))
-    assert Need("sc-basic", "reno") in needs and Need("sc-basic-option", "reno") not in needs
+    assert Need("santacruz-basic", "reno") in needs and Need("santacruz-basic@option", "reno") not in needs
     assert all(
         need.with_option() in needs
         for p in outputs.PICTURES
         for need in p.needs
-        if jobs.parse_cc(need.cc).cc == "santacruz" and "-option" not in need.scenario
+        if jobs.parse_cc(need.cc).cc == "santacruz" and "@option" not in need.scenario
     )
     assert any(need.trace for need in needs)
 

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +16,29 @@ import pytest
 from hetlab.errors import LabError
 from hetlab.hosts import connection, netem, options, remote_agent, traffic
 from hetlab.model import files, jobs, resolve
+from hetlab.model.flow import Flow
+from hetlab.model.scenario import Experiment
 
 
-def planned(name: str, *sets: str, **told: Any) -> dict[str, Any]:
+def planned(name: str, *sets: str, **told: Any) -> Experiment:
     loaded = files.load(name, list(sets))[0]
     job = jobs.one(loaded, resolve.resolve(loaded), jobs.Variant("reno"), 1, Path("/nowhere"))
-    return options.fit(job, options.Options("a", "b", **told))
+    return options.fit(job, options.Options("a", "b", **told)).scenario
 
 
 def test_without_netem_links_are_left_out() -> None:
-    sc = planned("bulk")["scenario"]
-    assert (sc["links"], sc["measure"]["bottleneck"], sc["measure"]["owd"]) == ({}, None, [])
-    sc = planned("bulk", netem="receiver")["scenario"]
-    assert sc["links"].keys() == {"access", "bottleneck", "exit"}
-    assert sc["measure"]["bottleneck"] == "bottleneck.forward"
+    sc = planned("bulk")
+    assert (sc.links, sc.measure.bottleneck, sc.owd_pairs) == ({}, None, ())
+    sc = planned("bulk", netem="receiver")
+    assert sc.links.keys() == {"access", "bottleneck", "exit"}
+    assert sc.measure.bottleneck == "bottleneck.forward"
 
 
 UNFIT = [
-    (("sc-basic",), {}, "route.s"),
-    (("rn-drift",), {}, "clock."),
-    (("hyx-rtt",), {}, "flows between"),
-    (("rn-handover",), {"netem": "receiver"}, "change while it runs"),
+    (("santacruz-basic",), {}, "route.s"),
+    (("real_networks-drift",), {}, "clock."),
+    (("satellite-rtt@red",), {}, "flows between"),
+    (("real_networks-handover",), {"netem": "receiver"}, "change while it runs"),
     (("bulk", "flow.main.proto=udp", "flow.main.rate_mbit=1"), {}, "flow.main is udp"),
     (("bulk", "flow.main.count=65"), {}, "at most 64"),
     (("bulk", "duration_s=2.5"), {}, "whole seconds"),
@@ -79,8 +82,8 @@ def test_links_of_a_path_are_one() -> None:
     """Delays add up, so do losses; the smallest rate has its queue."""
     loss = "{ model = 'random', percent = 10 }"
     sets = [f"link.access.forward.loss={loss}", f"link.bottleneck.forward.loss={loss}"]
-    sc = planned("bulk", *sets, "link.exit.forward.delay_ms=7", netem="receiver")["scenario"]
-    there = netem.one_way(sc, netem.path(sc, "s", "d"))
+    sc = planned("bulk", *sets, "link.exit.forward.delay_ms=7", netem="receiver")
+    there = netem.one_way(sc, netem.path(sc, "s", "d")).direction
     assert (there.rate_mbit, there.delay_ms, there.queue_pkts) == (10, 57, 95)
     assert math.isclose(there.loss.percent, 19)
     assert netem.path(sc, "d", "s") == [("exit", False), ("bottleneck", False), ("access", False)]
@@ -104,7 +107,7 @@ SERVER = {
 
 
 def test_json_of_iperf3_becomes_records_of_flowgen() -> None:
-    flow = {"id": 3, "start_s": 5.0, "bytes": None}
+    flow = Flow(src="s", dst="d", id=3, name="main", port=5004, start_s=5.0, duration_s=1)
     start, first, second, end = traffic.sender_records(flow, CLIENT, SERVER)
     assert (start["cc"], start["t"]) == ("reno", 5)
     assert [(r["t"], r["cwnd"], r["srtt_us"], r["total_retrans"]) for r in (first, second)] == [
@@ -115,7 +118,7 @@ def test_json_of_iperf3_becomes_records_of_flowgen() -> None:
     assert (end["t"], end["total_retrans"], end["min_rtt_us"], end["total_rto"]) == (5.2, 3, 19000, None)
     got = traffic.receiver_records(flow, SERVER)
     assert [(r["t"], r["bytes_received"]) for r in got] == [(5.1, 1000), (5.2, 3000), (5.25, 3500)]
-    *_, end = traffic.sender_records(flow | {"bytes": 3500}, CLIENT, SERVER)
+    *_, end = traffic.sender_records(replace(flow, bytes=3500), CLIENT, SERVER)
     assert end["t"] == 5.25, "a flow of so many bytes is over when they have arrived"
 
 

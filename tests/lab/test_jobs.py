@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Arguments of hetlab run: congestion controls, parameters, seeds."""
 
+import re
+
 import pytest
 
 from hetlab.errors import LabError
-from hetlab.model import jobs
+from hetlab.model import congestion, files, jobs
+from hetlab.paths import TOP
 from hetlab.results import store
 
 
@@ -34,3 +37,48 @@ def test_seeds() -> None:
 def test_bad_seeds(seed: list[int], seeds: int | None) -> None:
     with pytest.raises(LabError, match="--seed"):
         jobs.parse_seeds(seed, seeds)
+
+
+def test_a_preset_is_its_parameters_and_its_label() -> None:
+    paper = jobs.parse_cc("santacruz@paper")
+    assert paper.cc == "santacruz"
+    assert paper.params == congestion.presets_of("santacruz")["paper"]
+    assert {"startup": "0", "init_cwnd": "2", "sum_rule": "1"}.items() <= paper.params.items()
+    assert store.label(paper.cc, paper.params) == "santacruz@paper"
+
+
+def test_parameters_come_over_a_preset() -> None:
+    more = jobs.parse_cc("santacruz@paper:n_op=2")
+    assert more.params == jobs.parse_cc("santacruz@paper").params | {"n_op": "2"}
+    assert store.label(more.cc, more.params) == "santacruz@paper:n_op=2"
+    other = jobs.parse_cc("hybla_ext@paper:pacing=1")
+    assert other.params["pacing"] == "1"
+    assert store.label(other.cc, other.params) == "hybla_ext@spaced:pacing=1", "paper is what it is no more"
+    assert store.label("hybla_ext", {"response": "0", "hoe": "0"}) == "hybla_ext:hoe=0,response=0"
+
+
+@pytest.mark.parametrize(
+    ("bad", "known"), [("santacruz@mine", "paper"), ("reno@paper", "none"), ("stranger@x", "none")]
+)
+def test_unknown_preset(bad: str, known: str) -> None:
+    with pytest.raises(LabError, match=rf"--cc {bad}: .* has no preset .*; it has: {known}"):
+        jobs.parse_cc(bad)
+
+
+def listed(path: str, pattern: str) -> list[str]:
+    """Words of a file that must do without hetlab."""
+    (found,) = re.findall(pattern, (TOP / path).read_text(), re.M | re.S)
+    return re.findall(r"\w+", found)
+
+
+def test_lists_of_files_that_do_without_hetlab_are_the_same() -> None:
+    ours = congestion.ours()
+    modules = sorted(set(ours.values()))
+    assert sorted(listed("Kbuild", r"^obj-m := (.*?)$")) == sorted([*modules, *["o"] * len(modules)])
+    assert sorted(listed("tests/selftests/lib.sh", r"^MODULES=\((.*?)\)$")) == modules
+    assert listed("tests/selftests/lib.sh", r"^CCS=\((.*?)\)$") == list(ours)
+    assert sorted(listed("tests/selftests/tap.py", r"^MODULES = \[(.*?)\]$")) == modules
+    for path in ("tests/selftests/idle_undo.py", "tests/selftests/cc_switch.py"):
+        assert listed(path, r"^OURS = \[(.*?)\]$") == list(ours)
+    assert listed("tests/stress/world.py", r"^OURS = \{(.*?)\}$") == [word for pair in ours.items() for word in pair]
+    assert files.load("bulk")[0].model.compare[: len(ours)] == list(ours)

@@ -9,7 +9,7 @@ from hetlab.model.link import Direction, Loss
 
 
 def test_fifo_is_netem_with_one_more() -> None:
-    (q,) = rate_qdiscs(Direction(rate_mbit=1.5, queue_pkts=17), "x")
+    (q,) = rate_qdiscs(Direction(rate_mbit=1.5, queue_pkts=17), 1500, "x")
     assert q.args == "root handle 1: netem limit 18 rate 1500000bit -14"
     assert q.expect["rate.rate"] == 187_500
 
@@ -19,7 +19,7 @@ def test_fifo_is_netem_with_one_more() -> None:
 )
 def test_cake_with_and_without_its_ack_filter(wanted: bool, word: str, shown: str) -> None:
     """Said either way, and read back."""
-    (q,) = rate_qdiscs(Direction(rate_mbit=4, aqm="cake", ack_filter=wanted, aqm_options={"rtt": "1000ms"}), "x")
+    (q,) = rate_qdiscs(Direction(rate_mbit=4, aqm="cake", ack_filter=wanted, aqm_options={"rtt": "1000ms"}), 1500, "x")
     assert q.args == f"root handle 1: cake bandwidth 4000000bit overhead -14 {word} besteffort rtt 1000ms"
     options = {"bandwidth": 500_000, "overhead": -14, "ack-filter": shown}
     assert mismatch(q, [{"kind": "cake", "dev": "x", "options": options}]) == ""
@@ -33,12 +33,12 @@ def test_only_cake_has_an_ack_filter() -> None:
 
 
 def test_no_rate_no_qdisc() -> None:
-    assert rate_qdiscs(Direction(), "x") == []
-    assert delay_qdisc(Direction(rate_mbit=1), "x") == []
+    assert rate_qdiscs(Direction(), 1500, "x") == []
+    assert delay_qdisc(Direction(rate_mbit=1), 1500, "x") == []
 
 
 def test_delay_is_apart_from_the_rate() -> None:
-    (q,) = delay_qdisc(Direction(rate_mbit=1, delay_ms=40), "x")
+    (q,) = delay_qdisc(Direction(rate_mbit=1, delay_ms=40), 1500, "x")
     assert "delay 40000us" in q.args
     assert "rate" not in q.args
 
@@ -55,19 +55,19 @@ def test_delay_is_apart_from_the_rate() -> None:
     ],
 )
 def test_place(direction: Direction, from_host: bool, near: int, far: int, rate_far: bool) -> None:
-    p = plan(direction, "n", "f", from_host)
+    p = plan(direction, 1500, "n", "f", from_host)
     assert (len(p.near), len(p.far), p.rate_far) == (near, far, rate_far)
 
 
 def test_loss_always_follows_the_queue() -> None:
-    p = plan(Direction(rate_mbit=1, loss=Loss("ber", ber=1e-6)), "n", "f", True)
+    p = plan(Direction(rate_mbit=1, loss=Loss("ber", ber=1e-6)), 1500, "n", "f", True)
     assert p.near[0].expect.keys() >= {"rate.rate"}
     assert "loss-random.loss" in p.far[0].expect
 
 
 def test_a_rate_keeps_order_and_slots_follow_the_queue() -> None:
     order = Direction(rate_mbit=1, delay_ms=20, jitter_ms=5, jitter_in_order=True, slot_ms=5, slot_pkts=8)
-    p = plan(order, "n", "f", True)
+    p = plan(order, 1500, "n", "f", True)
     assert p.far[0].args == (
         "root handle 1: netem limit 1000000 delay 20000us 5000us rate 100000000000bit slot 5000us 5000us packets 8"
     )
@@ -76,7 +76,7 @@ def test_a_rate_keeps_order_and_slots_follow_the_queue() -> None:
 
 
 def test_a_running_stage_may_come_to_nothing() -> None:
-    (q,) = delay_qdisc(Direction(rate_mbit=1), "x", running=True)
+    (q,) = delay_qdisc(Direction(rate_mbit=1), 1500, "x", running=True)
     assert "delay 0us" in q.args
     assert mismatch(q, [{"kind": "netem", "dev": "x", "options": {"limit": 1_000_000}}]) == ""
     left = {"limit": 1_000_000, "loss-random": {"loss": 1}}
@@ -89,7 +89,7 @@ def test_bit_errors() -> None:
 
 
 def test_aqm_sits_below_a_shaper_that_allows_for_the_header() -> None:
-    shaper, aqm = rate_qdiscs(Direction(rate_mbit=10, aqm="red", queue_pkts=50, mtu=1500), "x")
+    shaper, aqm = rate_qdiscs(Direction(rate_mbit=10, aqm="red", queue_pkts=50), 1500, "x")
     assert shaper.kind == "tbf"
     assert shaper.expect["rate"] == pytest.approx(10e6 * 1514 / 1500 / 8, rel=1e-6)
     assert aqm.args.startswith("parent 1:1 handle 10: red limit 75700 min 7570 max 22710")

@@ -4,6 +4,9 @@
 import numpy as np
 import pytest
 
+from hetlab.model.flow import Flow
+from hetlab.model.job import Job
+from hetlab.model.scenario import Experiment, Measure
 from hetlab.results import metrics
 
 PORT = 5001
@@ -19,9 +22,11 @@ def packets(*rows: tuple[float, int, int]) -> metrics.Array:
 
 
 def raw(tx: metrics.Array, rx: metrics.Array) -> metrics.Raw:
-    scenario = {"flows": [{"src": "s", "dst": "d", "port": PORT}]}
+    flow = Flow(src="s", dst="d", id=0, name="main", port=PORT, duration_s=1)
+    scenario = Experiment(name="x", hosts=("s", "d"), duration_s=1, links={}, flows=(flow,), measure=Measure())
     captures = {"s-d.tx": tx, "s-d.rx": rx}
-    return metrics.Raw({"scenario": scenario}, {}, [], np.empty(0, metrics.QUEUE_DTYPE), [], captures)
+    job = Job(scenario=scenario, cc="reno", dir="")
+    return metrics.Raw(job, {}, [], np.empty(0, metrics.QUEUE_DTYPE), [], captures)
 
 
 def test_a_lost_packet_waits_for_its_retransmission() -> None:

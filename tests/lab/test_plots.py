@@ -13,6 +13,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from hetlab.errors import LabError
+from hetlab.model import congestion
 from hetlab.plots import bars, flows, panels, script, style
 from hetlab.plots.flows import Flow
 
@@ -229,7 +230,7 @@ def test_envelope_keeps_extremes() -> None:
 
 
 def test_scheme_file() -> None:
-    tables = tomllib.loads(style.SCHEMES.read_text())
+    tables = tomllib.loads(congestion.FILE.read_text())
     assert list(tables)[:10] == TEN
     assert [cc for cc, table in tables.items() if table["ours"]] == TEN[:4]
     looks = [(table["colour"], tuple(table["dash"]), table["marker"]) for table in tables.values()]

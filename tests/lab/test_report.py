@@ -5,6 +5,7 @@ import base64
 import json
 import re
 import time
+from dataclasses import asdict
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 from hetlab.errors import LabError
 from hetlab.model import files, resolve
+from hetlab.model.result import FORMAT_VERSION, from_json
 from hetlab.plots import flows, style
 from hetlab.report import page, runs, series
 from hetlab.results import store
@@ -24,10 +26,10 @@ EVIL = "A <script>alert('x')</script> & \"quoted\" $\\frac{1}$ https://example.o
 HASHES = {"kernel": "00112233aabbccdd", "modules": "ddccbbaa33221100", "commit": "abcdef012345"}
 
 
-def resolved(name: str = "sc-basic", *sets: str) -> dict[str, Any]:
+def resolved(name: str = "santacruz-basic", *sets: str) -> dict[str, Any]:
     """A scenario of ours as it is in result.json."""
     found = files.load(name, list(sets))[0]
-    return dict(json.loads(json.dumps(resolve.resolve(found))))
+    return dict(json.loads(json.dumps(asdict(resolve.resolve(found)))))
 
 
 def flow_result(flow: dict[str, Any], mbit: float) -> dict[str, Any]:
@@ -42,7 +44,7 @@ def flow_result(flow: dict[str, Any], mbit: float) -> dict[str, Any]:
 def result(sc: dict[str, Any], cc: str, params: dict[str, str], seed: int, mbit: float) -> dict[str, Any]:
     """What hetlab run leaves in result.json."""
     return {
-        "format": store.FORMAT_VERSION,
+        "format": FORMAT_VERSION,
         "scenario": sc["name"],
         "seed": seed,
         "cc": cc,
@@ -59,7 +61,9 @@ def result(sc: dict[str, Any], cc: str, params: dict[str, str], seed: int, mbit:
             "loss_model_drops": 0,
         },
         "owd_ms": {"mean": 47.5, "variance": 2.0, "min": 40.1, "p50": 47.0, "p95": 60.5, "p99": 62.0, "packets": 500},
+        "delivery_ms": None,
         "jain": 0.987,
+        "jain_steady": 0.987,
         "title": sc["title"],
         "kernel_release": "6.12.0-hetlab",
         "reproducible": True,
@@ -92,7 +96,7 @@ def write_series(directory: Path, sc: dict[str, Any]) -> None:
     names = [sc["measure"]["bottleneck"]] * len(often)
     table(directory / "queue.parquet", queue=names, t=often, pkts=np.floor(often * 9 % 17))
     delay = np.where(np.arange(len(often)) % 50 == 7, np.nan, 40 + 20 * np.sin(often) ** 2)
-    for src, dst in sc["measure"]["owd"]:
+    for src, dst in sc["owd_pairs"]:
         table(directory / f"owd-{src}-{dst}.parquet", t=often, owd_ms=delay)
 
 
@@ -100,11 +104,11 @@ def write_run(
     out: Path, sc: dict[str, Any], cc: str, params: dict[str, str] | None = None, seed: int = 1, mbit: float = 1.4
 ) -> Path:
     """One run, complete."""
-    job = {"scenario": sc, "cc": cc, "cc_params": params or {}, "seed": seed}
-    directory = store.run_dir(out, job)
+    text = json.dumps(result(sc, cc, params or {}, seed, mbit))
+    directory = store.run_dir(out, from_json(text))
     directory.mkdir(parents=True)
     write_series(directory, sc)
-    (directory / "result.json").write_text(json.dumps(result(sc, cc, params or {}, seed, mbit)))
+    (directory / "result.json").write_text(text)
     (directory / "run.json").write_text('{"wall_s": 1.25}')
     return directory
 
@@ -170,7 +174,7 @@ def basic(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Page]:
 
 def test_page(basic: tuple[Path, Page]) -> None:
     p = basic[1]
-    assert p.of("h2") == [{"id": "sc-basic"}]
+    assert p.of("h2") == [{"id": "santacruz-basic"}]
     assert "Santa Cruz basic bottleneck" in p.text
     row = [text for text, _best in p.row("Santa Cruz santacruz")]
     assert row[1:5] == ["-", "2", "1.450 [1.400 … 1.500]", "96.7"]
@@ -207,7 +211,7 @@ def test_plots_are_in_the_page_and_beside_it(basic: tuple[Path, Page]) -> None:
     p = basic[1]
     files = {path.name for path in (basic[0] / "plots").iterdir()}
     kinds = ("cwnd", "delay-bars", "delay-cdf", "goodput", "goodput-bars", "queue", "retransmissions", "srtt")
-    assert files == {f"sc-basic-{kind}.png" for kind in kinds}
+    assert files == {f"santacruz-basic-{kind}.png" for kind in kinds}
     inside = [base64.b64decode((img["src"] or "").removeprefix("data:image/png;base64,")) for img in p.of("img")]
     assert sorted(inside) == sorted((basic[0] / "plots" / name).read_bytes() for name in files)
     assert all(img["alt"] for img in p.of("img"))
@@ -235,15 +239,15 @@ def test_provenance(basic: tuple[Path, Page]) -> None:
     assert "00112233aabbccdd" in text and "ddccbbaa33221100" in text and "abcdef012345" in text
     assert "6.12.0-hetlab" in text
     assert "yes, bit by bit" in text
-    command = "tools/hetlab run sc-basic --cc santacruz --cc santacruz:n_op=4 --cc reno --cc stranger --seeds 2"
+    command = "tools/hetlab run santacruz-basic --cc santacruz --cc santacruz:n_op=4 --cc reno --cc stranger --seeds 2"
     assert command in text
     assert "8, 10.0 s of real time" in text
 
 
 def test_the_command_says_what_it_leaves_out(tmp_path: Path) -> None:
-    write_run(tmp_path / "a", resolved("sc-basic", "duration_s=5"), "reno", seed=7)
+    write_run(tmp_path / "a", resolved("santacruz-basic", "duration_s=5"), "reno", seed=7)
     text = written(tmp_path / "a").text
-    assert "run sc-basic --cc reno --seed 7" in text
+    assert "run santacruz-basic --cc reno --seed 7" in text
     assert re.search(r"Not as in the scenario file .*duration_s = 5", text)
     own = resolved() | {"name": "mine", "title": "my own"}
     on_host = {"reproducible": False, "kernel_release": "6.1.0-9-amd64", "hashes": HASHES | {"kernel": "6.1.0-9-amd64"}}
@@ -251,7 +255,7 @@ def test_the_command_says_what_it_leaves_out(tmp_path: Path) -> None:
     text = written(tmp_path / "b").text
     assert "run mine.toml --cc reno --seed 1 --on host" in text
     assert "not one of this tree" in text
-    write_run(tmp_path / "c", resolved() | {"name": "sc-basic[a=1]"}, "reno")
+    write_run(tmp_path / "c", resolved() | {"name": "santacruz-basic[a=1]"}, "reno")
     assert "no such point" in written(tmp_path / "c").text
 
 
@@ -272,11 +276,11 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
 
 
 def test_several_scenarios_are_listed(tmp_path: Path) -> None:
-    write_run(tmp_path, resolved("sc-basic"), "reno")
-    write_run(tmp_path, resolved("sc-asym"), "reno")
+    write_run(tmp_path, resolved("santacruz-basic"), "reno")
+    write_run(tmp_path, resolved("santacruz-asym"), "reno")
     p = written(tmp_path)
     anchors = [h2["id"] for h2 in p.of("h2")]
-    assert anchors == ["sc-asym", "sc-basic"]
+    assert anchors == ["santacruz-asym", "santacruz-basic"]
     assert [a["href"] for a in p.of("a")] == [f"#{anchor}" for anchor in anchors]
     assert "416 kbit/s" in p.text
     assert "cwnd lock 64" in p.text
@@ -284,11 +288,11 @@ def test_several_scenarios_are_listed(tmp_path: Path) -> None:
 
 def test_runs_that_differ_are_not_mixed(tmp_path: Path) -> None:
     write_run(tmp_path / "1", resolved(), "reno", mbit=1.0)
-    write_run(tmp_path / "2", resolved("sc-basic", "duration_s=5"), "reno", mbit=1.2)
+    write_run(tmp_path / "2", resolved("santacruz-basic", "duration_s=5"), "reno", mbit=1.2)
     change(write_run(tmp_path / "3", resolved(), "reno", mbit=1.4), hashes=HASHES | {"modules": "other"})
     write_run(tmp_path / "4", resolved(), "reno", mbit=1.0)
     p = written(tmp_path)
-    assert [h2["id"] for h2 in p.of("h2")] == ["sc-basic", "sc-basic-2", "sc-basic-3"]
+    assert [h2["id"] for h2 in p.of("h2")] == ["santacruz-basic", "santacruz-basic-2", "santacruz-basic-3"]
     rows = [row for row in p.rows if row and row[0][0] == "Reno reno"]
     assert [(row[1][0], row[2][0]) for row in rows] == [("1", "1.000"), ("1", "1.200"), ("1", "1.400")]
 
@@ -312,12 +316,12 @@ def test_several_flows(tmp_path: Path) -> None:
     assert heads == ["cc under test", "main under test", "rival cubic", "noise UDP"]
     goodput = next(row for row in p.rows if row and row[0][0] == "Reno")
     assert [text for text, _best in goodput] == ["Reno", "1.400", "0.700", "0.467"]
-    assert "sends 0.3 Mbit/s, packets of 1000 bytes, on 1 s, off 2 s" in p.text
+    assert "packet 1000 bytes, rate 0.3 Mbit/s, on 1 s, off 2 s" in p.text
 
 
 def test_series_of_flows(tmp_path: Path) -> None:
     directory = write_run(tmp_path, several_flows(), "reno")
-    flows = series.read_flows(runs.Run(directory, json.loads((directory / "result.json").read_text())))
+    flows = series.read_flows(runs.Run(directory, store.read(directory / "result.json")))
     assert [(f.name, f.cc) for f in flows] == [("main", None), ("rival", "cubic")]
     assert np.isnan(flows[0].ssthresh[:19]).all() and flows[0].ssthresh[19] == 15
     assert flows[0].srtt_ms[0] == 95
@@ -328,14 +332,14 @@ def test_series_of_flows(tmp_path: Path) -> None:
 
 
 def test_long_runs_have_bins_of_a_second(tmp_path: Path) -> None:
-    directory = write_run(tmp_path, resolved("sc-basic", "duration_s=30"), "reno")
-    flows = series.read_flows(runs.Run(directory, json.loads((directory / "result.json").read_text())))
+    directory = write_run(tmp_path, resolved("santacruz-basic", "duration_s=30"), "reno")
+    flows = series.read_flows(runs.Run(directory, store.read(directory / "result.json")))
     assert flows[0].goodput[0] == pytest.approx(np.arange(1, 31))
 
 
 def test_nothing_but_numbers(tmp_path: Path) -> None:
     sc = resolved()
-    sc["measure"]["owd"] = []
+    sc["owd_pairs"] = []
     for cc in ("reno", "cubic"):
         directory = write_run(tmp_path, sc, cc)
         change(directory, owd_ms=None, jain=None)
@@ -356,7 +360,7 @@ def test_empty_tables_and_unknown_values(tmp_path: Path) -> None:
     sc = resolved()
     sc["measure"]["bottleneck"] = None
     directory = write_run(tmp_path, sc, "reno")
-    empty = dict.fromkeys(("steady_mean_pkts", "p95_pkts", "max_pkts", "drops"))
+    empty = dict.fromkeys(("steady_mean_pkts", "steady_min_pkts", "steady_max_pkts", "p95_pkts", "max_pkts", "drops"))
     flow = flow_result(sc["flows"][0], 0.0) | {"retransmits": None, "timeouts": None, "srtt_ms": None}
     change(directory, queue={"link": None, "loss_model_drops": 0} | empty, flows=[flow])
     for name in ("flows", "received"):
@@ -391,8 +395,9 @@ def test_loss_in_words(tmp_path: Path, loss: dict[str, Any], text: str) -> None:
         "1.5 Mbit/s",
         "40 ms ± 2 ms",
         "17 pkts, codel",
-        f"{text}, reordered 3 %",
+        text,
         "1000 bytes",
+        "reorder 3 %",
     ]
 
 
@@ -421,7 +426,7 @@ def test_page_elsewhere(tmp_path: Path) -> None:
 
 
 def test_thirty_runs_are_quick(tmp_path: Path) -> None:
-    for scenario_name in ("sc-basic", "sc-asym", "sc-wireless"):
+    for scenario_name in ("santacruz-basic", "santacruz-asym", "santacruz-wireless"):
         for cc in list(style.schemes())[:10]:
             write_run(tmp_path, resolved(scenario_name), cc)
     begun = time.process_time()

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetlab.errors import LabError
-from hetlab.model import files, resolve
+from hetlab.model import files, names, resolve
+from hetlab.model.event import Change
 from hetlab.model.limits import LIMITS
-from hetlab.paths import SCENARIOS
 
 MINIMAL = """
 title = "minimal"
@@ -31,40 +31,40 @@ def write(tmp_path: Path, text: str, name: str = "x") -> str:
     return str(path)
 
 
-OURS = [p for p in sorted(SCENARIOS.glob("*.toml")) if p.stem != "base"]
-
-
-@pytest.mark.parametrize("path", OURS, ids=lambda p: p.stem)
-def test_our_scenarios_resolve(path: Path) -> None:
-    for one in files.load(path.stem):
-        if not one.model.abstract:
-            resolved = resolve.resolve(one)
-            assert resolved["measure"]["bottleneck"]
-            assert resolved["flows"]
+@pytest.mark.parametrize("name", [name for name in names.scenarios() if name != "base"])
+def test_our_scenarios_resolve(name: str) -> None:
+    """With their variants; those of an abstract one are for its children, unless they say otherwise."""
+    for address in (name, *(f"{name}@{variant}" for variant in files.variants(name))):
+        for one in files.load(address):
+            if not one.scenario.abstract:
+                resolved = resolve.resolve(one)
+                assert resolved.measure.bottleneck
+                assert resolved.flows
+                assert "{" not in one.scenario.title + one.scenario.note
 
 
 def test_minimal(tmp_path: Path) -> None:
     (one,) = files.load(write(tmp_path, MINIMAL))
     resolved = resolve.resolve(one)
-    assert resolved["links"]["wire"]["forward"]["queue_pkts"] == 20
-    assert resolved["links"]["wire"]["reverse"]["delay_ms"] == 10
-    assert resolved["measure"]["bottleneck"] == "wire.forward"
-    assert resolved["flows"][0]["duration_s"] == 5
+    assert resolved.links["wire"].forward.queue_pkts == 20
+    assert resolved.links["wire"].reverse.delay_ms == 10
+    assert resolved.measure.bottleneck == "wire.forward"
+    assert resolved.flows[0].duration_s == 5
 
 
 def test_queue_in_bdp_uses_the_round_trip_of_the_path(tmp_path: Path) -> None:
     text = MINIMAL.replace("queue_pkts = 20", "queue_bdp = 0.5")
     (one,) = files.load(write(tmp_path, text))
     # 8 Mbit/s * 20 ms / 8 / 1500 / 2 = 6.7
-    assert resolve.resolve(one)["links"]["wire"]["forward"]["queue_pkts"] == 7
+    assert resolve.resolve(one).links["wire"].forward.queue_pkts == 7
 
 
 def test_inheritance_merges_tables_and_replaces_lists(tmp_path: Path) -> None:
     write(tmp_path, MINIMAL, "parent")
     child = 'base = "parent"\ntitle = "child"\nseeds = [4]\n[link.wire]\nforward = { rate_mbit = 2 }\n'
     (one,) = files.load(write(tmp_path, child, "child"))
-    way = one.model.link["wire"].forward
-    assert (way.rate_mbit, way.delay_ms, way.queue_pkts, one.model.seeds) == (2, 10, 20, [4])
+    way = one.scenario.link["wire"].forward
+    assert (way.rate_mbit, way.delay_ms, way.queue_pkts, one.scenario.seeds) == (2, 10, 20, (4,))
 
 
 def test_sweep_is_a_cross_product(tmp_path: Path) -> None:
@@ -72,13 +72,13 @@ def test_sweep_is_a_cross_product(tmp_path: Path) -> None:
     points = files.load(write(tmp_path, text))
     assert len(points) == 6
     assert points[0].name == "x[link.wire.forward.delay_ms=1,duration_s=5]"
-    assert {p.model.link["wire"].forward.delay_ms for p in points} == {1, 2, 3}
+    assert {p.scenario.link["wire"].forward.delay_ms for p in points} == {1, 2, 3}
 
 
 def test_keys_of_a_sweep_that_share_their_value(tmp_path: Path) -> None:
     text = MINIMAL + '[sweep]\n"link.wire.forward.delay_ms+duration_s" = [5, 6]\n"flow.main.count" = [1, 2]\n'
     points = files.load(write(tmp_path, text))
-    found = [(p.model.link["wire"].forward.delay_ms, p.model.duration_s) for p in points]
+    found = [(p.scenario.link["wire"].forward.delay_ms, p.scenario.duration_s) for p in points]
     assert found == [(5, 5), (5, 5), (6, 6), (6, 6)]
     assert points[1].name == "x[link.wire.forward.delay_ms+duration_s=5,flow.main.count=2]"
 
@@ -89,9 +89,9 @@ SHARE = '[flow.noise]\nsrc = "d"\ndst = "s"\nproto = "udp"\nrate_share = 0.9\n'
 
 def test_a_share_is_of_the_smallest_rate_on_the_path(tmp_path: Path) -> None:
     text = MINIMAL.replace("[flow.main]", "reverse = { rate_mbit = 2 }\n[flow.main]") + SHARE
-    flows = resolve.resolve(files.load(write(tmp_path, text))[0])["flows"]
-    assert flows[0]["rate_mbit"] is None
-    assert flows[1]["rate_mbit"] == pytest.approx(1.8)
+    flows = resolve.resolve(files.load(write(tmp_path, text))[0]).flows
+    assert flows[0].rate_mbit is None
+    assert flows[1].rate_mbit == pytest.approx(1.8)
     with pytest.raises(LabError, match=r"flow\.noise\.rate_share: no link from d to s has rate_mbit"):
         resolve.resolve(files.load(write(tmp_path, (MINIMAL + SHARE).replace(*NO_RATE)))[0])
 
@@ -99,7 +99,7 @@ def test_a_share_is_of_the_smallest_rate_on_the_path(tmp_path: Path) -> None:
 def test_a_window_in_pipes(tmp_path: Path) -> None:
     """8 Mbit/s and 20 ms are 13.3 packets of 1500 bytes."""
     text = MINIMAL + "[route.s]\ncwnd_max_bdp = 3\ninitcwnd = 4\n"
-    assert resolve.resolve(files.load(write(tmp_path, text))[0])["route"] == {"s": "initcwnd 4 cwnd lock 40"}
+    assert resolve.resolve(files.load(write(tmp_path, text))[0]).route == {"s": "initcwnd 4 cwnd lock 40"}
     for bad, where in ((text.replace(*NO_RATE), "s"), (text.replace("route.s", "route.d"), "d")):
         with pytest.raises(LabError, match=rf"route\.{where}\.cwnd_max_bdp"):
             resolve.resolve(files.load(write(tmp_path, bad))[0])
@@ -107,36 +107,42 @@ def test_a_window_in_pipes(tmp_path: Path) -> None:
 
 def test_set_overrides(tmp_path: Path) -> None:
     (one,) = files.load(write(tmp_path, MINIMAL), ["duration_s=7", "link.wire.forward.rate_mbit=0.5"])
-    assert one.model.duration_s == 7
-    assert one.model.link["wire"].forward.rate_mbit == 0.5
+    assert one.scenario.duration_s == 7
+    assert one.scenario.link["wire"].forward.rate_mbit == 0.5
+
+
+def test_each_end_of_a_flow_is_told_its_own_keys(tmp_path: Path) -> None:
+    more = "sndbuf = 65536\nnotsent_lowat = 4096\nrcvbuf = 131072\npace_mbit = 2.5\n"
+    (flow,) = resolve.resolve(files.load(write(tmp_path, MINIMAL + more))[0]).flows
+    sender = {"proto": "tcp", "pace_mbit": "2.5", "sndbuf": "65536", "notsent_lowat": "4096"}
+    assert (flow.given("sender"), flow.given("receiver")) == (sender, {"proto": "tcp", "rcvbuf": "131072"})
 
 
 EVENT = '[[event]]\nat_s = 1\nlink = "wire"\n'
 
 
-def events(tmp_path: Path, text: str) -> list[dict[str, object]]:
+def events(tmp_path: Path, text: str) -> list[Change]:
     (one,) = files.load(write(tmp_path, MINIMAL + text))
-    return resolve.resolve(one)["events"]
+    return list(resolve.resolve(one).events)
 
 
 def test_events_are_resolved_to_single_changes(tmp_path: Path) -> None:
     text = EVENT + 'every_s = 1.5\nway = "reverse"\ndelay_ms = [50, 20]\n' + EVENT + "rate_mbit = 4\nloss_percent = 0\n"
-    delays = [{"at_s": t, "link": "wire", "way": "reverse", "delay_ms": d} for t, d in ((1, 50), (2.5, 20), (4, 50))]
-    both = [{"at_s": 1, "link": "wire", "way": w, "rate_mbit": 4, "loss_percent": 0} for w in ("forward", "reverse")]
+    delays = [Change(at_s=t, link="wire", way="reverse", delay_ms=d) for t, d in ((1, 50), (2.5, 20), (4, 50))]
+    both = [Change(at_s=1, link="wire", way=way, rate_mbit=4, loss_percent=0) for way in ("forward", "reverse")]
     assert events(tmp_path, text) == [delays[0], *both, *delays[1:]]
 
 
 def test_shares_of_a_links_rate(tmp_path: Path) -> None:
     text = MINIMAL.replace("[flow.main]", "reverse = { rate_mbit = 2 }\n[flow.main]")
     (one,) = files.load(write(tmp_path, text + EVENT + "every_s = 2\nrate_share = [0.5, 1]\n"))
-    found = resolve.resolve(one)["events"]
-    assert [(e["at_s"], e["way"], e["rate_mbit"]) for e in found] == [
+    found = list(resolve.resolve(one).events)
+    assert [(e.at_s, e.way, e.rate_mbit) for e in found] == [
         (1, "forward", 4),
         (1, "reverse", 1),
         (3, "forward", 8),
         (3, "reverse", 2),
     ]
-    assert "rate_share" not in found[0]
 
 
 def test_events_after_the_end_are_left_out(tmp_path: Path) -> None:
@@ -149,10 +155,10 @@ def test_clocks_and_the_rest_of_a_link(tmp_path: Path) -> None:
     text = MINIMAL.replace("queue_pkts = 20", "queue_pkts = 20" + more)
     (one,) = files.load(write(tmp_path, text + "[clock.d]\nskew_ppm = -200\n[clock.s]\nskew_ppm = 0\n"))
     resolved = resolve.resolve(one)
-    assert resolved["clock"] == {"d": -200}
-    way = resolved["links"]["wire"]["forward"]
-    assert (way["jitter_in_order"], way["slot_ms"], way["slot_pkts"]) == (True, 5, 8)
-    assert resolved["links"]["wire"]["offload"] is False
+    assert resolved.clock == {"d": -200}
+    way = resolved.links["wire"].forward
+    assert (way.jitter_in_order, way.slot_ms, way.slot_pkts) == (True, 5, 8)
+    assert resolved.links["wire"].offload is False
 
 
 FAULTS = {
@@ -168,12 +174,12 @@ FAULTS = {
     "ack_filter without cake": (
         "delay_ms = 10",
         'delay_ms = 10, aqm = "fq_codel", ack_filter = true',
-        ["forward", "ack_filter needs aqm = \"cake\", not 'fq_codel'"],
+        ["forward", "ack_filter needs aqm='cake', not 'fq_codel'"],
     ),
     "unknown aqm": ("delay_ms = 10", 'delay_ms = 10, aqm = "blue"', ["aqm", "'blue'", "fq_codel"]),
     "unknown loss model": ("delay_ms = 10", 'loss = { model = "x" }', ["loss.model", "'x'", "gemodel"]),
     "loss above 100": ("delay_ms = 10", 'loss = { model = "random", percent = 101 }', ["percent", "0..100"]),
-    "bad cc name": ('src = "s"', 'src = "s"\ncc = "Not A Name"', ["flow.main.cc", "'Not A Name'"]),
+    "bad cc name": ('src = "s"', 'src = "s"\ncc = "Not A Name"', ["flow.main", "'Not A Name'"]),
     "udp without a rate": ('src = "s"', 'src = "s"\nproto = "udp"', ["flow.main", "rate_mbit or rate_share"]),
     "udp with two rates": (
         'src = "s"',
@@ -210,7 +216,7 @@ FAULTS = {
     ),
     "offload with a delay": ("[link.wire]", "[link.wire]\noffload = true", ["link.wire", "offload", "another one"]),
     "slot out of range": ("delay_ms = 10", "slot_ms = 0", ["forward.slot_ms", "0.01..1000"]),
-    "packets of no slot": ("delay_ms = 10", "slot_pkts = 3", ["slot_pkts needs slot_ms"]),
+    "packets of no slot": ("delay_ms = 10", "slot_pkts = 3", ["slot_pkts=3 needs slot_ms"]),
     "order and reordering": (
         "delay_ms = 10",
         "jitter_in_order = true, reorder_percent = 1",
@@ -227,7 +233,7 @@ FAULTS = {
     "event out of range": (
         "[link.wire]",
         EVENT + "delay_ms = [1, -1]\n[link.wire]",
-        ["event.0.delay_ms.1", "0..100000"],
+        ["event.0.delay_ms", "0..100000"],
     ),
     "event before the start": (
         "[link.wire]",
@@ -266,7 +272,7 @@ def test_not_toml(tmp_path: Path) -> None:
 
 
 def test_unknown_scenario_lists_the_known() -> None:
-    with pytest.raises(LabError, match="sc-basic"):
+    with pytest.raises(LabError, match="santacruz-basic"):
         files.load("no-such")
 
 
@@ -275,6 +281,70 @@ def test_circle(tmp_path: Path) -> None:
     write(tmp_path, 'base = "a"', "b")
     with pytest.raises(LabError, match="circle"):
         files.load(str(tmp_path / "a.toml"))
+
+
+VARIANTS = """
+note = "as it is"
+[sweep]
+duration_s = [5, 6]
+[variant.lossy]
+title = "{title}, lossy"
+note = "{note}, but lossy"
+link.wire.forward.loss = { model = "random", percent = 1 }
+[variant.once]
+compare = ["reno"]
+sweep = {}
+[variant.wrong]
+link.wire.speed = 3
+"""
+
+
+def with_variants(tmp_path: Path) -> str:
+    """A file with variants; its tables come after the first ones of MINIMAL."""
+    head, _, rest = MINIMAL.partition("[link.wire]")
+    first, _, tables = VARIANTS.partition("[sweep]")
+    return write(tmp_path, f"{head}{first}[link.wire]{rest}[sweep]{tables}")
+
+
+def test_a_variant_keeps_the_sweep_unless_it_has_its_own(tmp_path: Path) -> None:
+    file = with_variants(tmp_path)
+    lossy = files.load(f"{file}@lossy")
+    assert [one.name for one in lossy] == ["x@lossy[duration_s=5]", "x@lossy[duration_s=6]"]
+    assert [one.model.title for one in lossy] == ["minimal, lossy"] * 2
+    assert lossy[0].model.note == "as it is, but lossy"
+    assert lossy[0].model.link["wire"].forward.loss.percent == 1
+    assert lossy[0].model.link["wire"].forward.rate_mbit == 8, "what the variant does not name stays"
+    (once,) = files.load(f"{file}@once")
+    assert (once.name, once.model.compare, once.model.duration_s) == ("x@once", ["reno"], 5)
+    assert files.load(file)[0].model.link["wire"].forward.loss.percent == 0
+
+
+def test_a_point_of_a_sweep(tmp_path: Path) -> None:
+    file = with_variants(tmp_path)
+    (one,) = files.load(f"{file}@lossy[duration_s=6]")
+    assert (one.name, one.model.duration_s) == ("x@lossy[duration_s=6]", 6)
+    with pytest.raises(LabError, match=r"x@lossy: no point \[duration_s=7\] of its sweep over duration_s"):
+        files.load(f"{file}@lossy[duration_s=7]")
+
+
+def test_a_child_inherits_the_variants(tmp_path: Path) -> None:
+    with_variants(tmp_path)
+    child = write(tmp_path, 'base = "x"\ntitle = "child"\n[link.wire]\nforward = { rate_mbit = 2 }\n', "child")
+    (one,) = files.load(f"{child}@lossy")
+    assert (one.name, one.model.title) == ("child@lossy", "child, lossy")
+    assert one.model.link["wire"].forward.rate_mbit == 2
+
+
+def test_faults_of_variants_are_named(tmp_path: Path) -> None:
+    file = with_variants(tmp_path)
+    with pytest.raises(LabError, match=r"x\.toml@none: no variant 'none'; there are: lossy, once, wrong"):
+        files.load(f"{file}@none")
+    with pytest.raises(LabError, match=r"x\.toml@wrong: link\.wire\.speed"):
+        files.load(f"{file}@wrong")
+    with pytest.raises(LabError, match=r"variant: must be tables"):
+        files.load(write(tmp_path, MINIMAL.replace("[link.wire]", "[variant]\nx = 1\n[link.wire]"), "y"))
+    with pytest.raises(LabError, match=r"santacruz/scenarios/basic\.toml@no: no variant 'no'; there are: option"):
+        files.load("santacruz-basic@no")
 
 
 @pytest.mark.parametrize("bad", ["duration_s", "=3", "link.wire.ends.x=1"])

@@ -126,17 +126,17 @@ def test_module_without_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_only_runs_with_santacruz_are_traced() -> None:
-    basic = files.load("sc-basic")
+    basic = files.load("santacruz-basic")
     both = [jobs.parse_cc("reno"), jobs.parse_cc("santacruz:n_op=2")]
-    assert [job.get("trace") for job in jobs.make(basic, both, [1], True)] == [None, True]
-    assert [job.get("trace") for job in jobs.make(basic, both, [1])] == [None, None]
+    assert [job.trace for job in jobs.make(basic, both, [1], True)] == [False, True]
+    assert [job.trace for job in jobs.make(basic, both, [1])] == [False, False]
     with pytest.raises(LabError, match="no flow of these runs uses santacruz"):
         jobs.make(basic, both[:1], [1], True)
 
 
 def test_claims_may_ask_for_the_trace_of_a_run() -> None:
-    plain, traced = Need("sc-basic", "santacruz"), Need("sc-basic", "santacruz", trace=True)
-    other = Need("sc-basic", "santacruz", 2)
+    plain, traced = Need("santacruz-basic", "santacruz"), Need("santacruz-basic", "santacruz", trace=True)
+    other = Need("santacruz-basic", "santacruz", 2)
     planned = plan([plain, other, traced], Evidence(Path("unused")))
     assert [(job["seed"], job.get("trace")) for job in planned] == [(1, True), (2, None)]
     assert traced.with_option().trace
@@ -158,8 +158,8 @@ def traced_flow(name: str, losses: int, timeouts: int, d_us: float = 12_000) -> 
 
 def test_figure_says_what_it_shows(tmp_path: Path) -> None:
     queue = np.linspace(0, 10, 1000), np.floor(np.linspace(0, 10, 1000) % 3)
-    figure = trace.santacruz_trace("sc-basic", [traced_flow("main", 5, 2)], queue, 3, 10)
-    assert figure.get_suptitle() == "sc-basic: trace of santacruz; receive times from timestamps, then rtt"
+    figure = trace.santacruz_trace("santacruz-basic", [traced_flow("main", 5, 2)], queue, 3, 10)
+    assert figure.get_suptitle() == "santacruz-basic: trace of santacruz; receive times from timestamps, then rtt"
     labels = [ax.get_ylabel().replace("\n", " ") for ax in figure.axes]
     assert labels == ["queue n (packets)", "delay D (ms)", "pktS (ms)", "cwnd (packets)", "state count (0 to 2)"]
     keys = [text.get_text() for text in figure.legends[0].get_texts()]

@@ -14,13 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from hetlab.model import congestion
 from hetlab.paths import BUILD, TOP
 
 Hetlab = Callable[..., "subprocess.CompletedProcess[str]"]
+COMMAND = TOP / "tools" / "hetcc"
 GUEST = Path(__file__).with_name("hetcc_guest.py")
 CASES = re.findall(r"^def case_(\w+)\(\) ", GUEST.read_text(), re.MULTILINE)
 VERSION = re.findall(r'HETCC_VERSION\s+"(.*)"', (TOP / "include" / "hetcc" / "version.h").read_text())[0]
-NAMES = ["tcp_hybla_ext", "tcp_santacruz", "tcp_westwood_fr"]
+NAMES = sorted(set(congestion.ours().values()))
 # What DKMS and depmod keep for everybody, and places that are no part of the installation
 NOT_OURS = re.compile(
     r"var/lib/dkms/mok\.(key|pub)|usr/lib/modules/[^/]*/(modules\..*|updates(/dkms)?)"
@@ -41,6 +43,13 @@ cd {memory}/upper
 find . -printf '%P\n'
 """
 MARK = "--- left:"
+# Fields of struct tcp_info that are no bit fields, and where the hetcc command has them
+LAYOUT = """
+from hetcc.diag import TcpInfo
+for name, _, *bits in TcpInfo._fields_:
+    if not bits:
+        print(name, getattr(TcpInfo, name).offset, getattr(TcpInfo, name).size)
+"""
 
 
 def run(*args: str | Path, cwd: Path = TOP, **env: str) -> "subprocess.CompletedProcess[str]":
@@ -189,6 +198,46 @@ def test_release(tmp_path: Path) -> None:
     assert "git" in run("make", "-s", "dist", cwd=inside).stderr
 
 
+def test_package_twice(package: Path) -> None:
+    """The same bytes, whatever the umask."""
+    once = package.read_bytes()
+    twice = Path(ok(run("sh", "-c", "umask 077; make -s deb")).strip())
+    assert twice == package and twice.read_bytes() == once
+
+
+def test_one_file(tmp_path: Path) -> None:
+    """It is executable, does what the directory does, and is the same whatever else is in the directory."""
+    made = tmp_path / "sbin" / "hetcc"
+    maker = tmp_path / "tools" / "packaging" / "hetcc_file.py"
+    maker.parent.mkdir(parents=True)
+    ok(run("cp", TOP / "tools" / "packaging" / "hetcc_file.py", maker))
+    ok(run("cp", "-r", COMMAND, tmp_path / "tools"))
+    sums = []
+    for umask in ("022", "077"):
+        ok(run("sh", "-c", f"umask {umask}; {maker} {made}"))
+        sums.append(hashlib.sha256(made.read_bytes()).hexdigest())
+        assert made.stat().st_mode & 0o777 == 0o755
+        ok(run("python3", "-m", "compileall", tmp_path / "tools" / "hetcc"))
+    assert any(tmp_path.rglob("__pycache__")) and sums[0] == sums[1]
+    for args in (("--help",), ("status", "--help"), ("route", "192.0.2.1/24", "santacruz"), ()):
+        one, other = run(made, *args, cwd=tmp_path), run("python3", COMMAND, *args)
+        assert (one.returncode, one.stdout, one.stderr) == (other.returncode, other.stdout, other.stderr)
+        assert "usage: hetcc" in one.stdout + one.stderr
+
+
+def test_tcp_info(tmp_path: Path) -> None:
+    """The fields stand where linux/tcp.h has them."""
+    ours = ok(run("python3", "-c", LAYOUT, PYTHONPATH=str(COMMAND)))
+    names = [line.split()[0] for line in ours.splitlines()]
+    show = "".join(
+        f'printf("{n} %zu %zu\\n", offsetof(struct tcp_info, {n}), sizeof(((struct tcp_info *)0)->{n}));' for n in names
+    )
+    source = tmp_path / "layout.c"
+    source.write_text(f"#include <linux/tcp.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{ {show} }}\n")
+    ok(run("gcc", "-o", tmp_path / "layout", source))
+    assert names[-1] == "tcpi_delivery_rate" and ok(run(tmp_path / "layout")) == ours
+
+
 @pytest.mark.virtual
 @pytest.mark.parametrize("case", CASES)
 def test_hetcc(hetlab: Hetlab, case: str) -> None:
@@ -200,7 +249,10 @@ def test_manual() -> None:
     """Every command and option is in it, and groff has no complaint."""
     page = run("man", "--warnings", "-l", TOP / "docs" / "hetcc.8", MANWIDTH="100")
     assert page.returncode == 0 and not page.stderr, page.stderr
-    for command in re.findall(r'add\("(\w+)"', (TOP / "tools" / "hetcc").read_text()):
+    source = (COMMAND / "hetcc" / "cli.py").read_text()
+    commands, options = re.findall(r'add\("(\w+)"', source), re.findall(r'"(--[\w-]+)"', source)
+    assert len(commands) == 5 and len(options) == 3
+    for command in commands:
         assert re.search(rf"^ +hetcc {command}", page.stdout, re.MULTILINE), command
-    for option in re.findall(r'"(--[\w-]+)"', (TOP / "tools" / "hetcc").read_text()):
+    for option in options:
         assert option in page.stdout, option

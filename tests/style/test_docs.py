@@ -79,8 +79,20 @@ def test_paths_in_the_text_exist(path: Path) -> None:
 @each_document
 def test_modules_in_the_text_exist(path: Path) -> None:
     named = {match[1] for match in re.finditer(r"`(hetlab(?:\.[a-z_]+)+)`", path.read_text())}
-    files = [(name, TOP / "tools" / "lab" / name.replace(".", "/")) for name in sorted(named)]
-    assert not [name for name, file in files if not file.is_dir() and not file.with_suffix(".py").is_file()]
+    assert not [name for name in sorted(named) if not (module(name) or defined(name))]
+
+
+def module(name: str) -> Path | None:
+    """File or directory of a module of the lab."""
+    path = TOP / "tools" / "lab" / name.replace(".", "/")
+    return next((p for p in (path, path.with_suffix(".py")) if p.exists()), None)
+
+
+def defined(name: str) -> bool:
+    """Whether a name is a function or class of its module."""
+    where, _, what = name.rpartition(".")
+    file = module(where)
+    return bool(file and file.is_file() and re.search(rf"^(def|class) {what}\b", file.read_text(), re.M))
 
 
 @each_document

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A sender, one FIFO bottleneck, a receiver and the way of its ACKs, event by
- * event in floating point. It feeds est_busy.h with what a sender knows: when
+ * event in floating point. It feeds bw_busy.h with what a sender knows: when
  * an ACK came, what it delivered, and the round trip of its newest packet.
  *
  * Packets are counted by transmission. The order of the path is kept, so a
@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "hetcc/est_busy.h"
+#include "hetcc/bw_busy.h"
 #include "prng.h"
 
 #define NET_MSS		1448
@@ -112,7 +112,7 @@ struct net {
 	u32 rtt_min_us;
 
 	/* what is measured */
-	struct hetcc_busy busy;
+	struct bw_busy busy;
 	u64 low;
 	u64 high;
 	u32 taken;
@@ -133,7 +133,7 @@ static double net_bdp(void)
 
 static u64 net_estimate(void)
 {
-	return hetcc_busy_get(&net.busy);
+	return bw_busy_get(&net.busy);
 }
 
 /* The extremes of the estimate count from here on */
@@ -147,7 +147,7 @@ static void net_watch(void)
 /* An estimate that was made elsewhere */
 static void net_believe(double rate, bool proven)
 {
-	net.busy.avg.scaled = (u64)rate << HETCC_EWMA_SHIFT;
+	net.busy.avg.scaled = (u64)rate << EWMA_SHIFT;
 	net.busy.proven = proven;
 	net_watch();
 }
@@ -299,7 +299,7 @@ static u32 net_rtt_us(u32 newest)
 
 static void net_estimator(u32 pkts, u32 lost, u32 rtt_us)
 {
-	struct hetcc_busy_ack a = {
+	struct bw_busy_ack a = {
 		.now_us = net_stamp(net.now_us),
 		.bytes = pkts * net.segment,
 		.lost = lost * net.segment,
@@ -310,13 +310,13 @@ static void net_estimator(u32 pkts, u32 lost, u32 rtt_us)
 	if (rtt_us)
 		net.rtt_min_us = min(net.rtt_min_us, rtt_us);
 	a.rtt_min_us = net.rtt_min_us;
-	a.train_us = hetcc_mul_div(net.rtt_min_us, net.train_permille, 1000);
+	a.train_us = fixed_mul_div(net.rtt_min_us, net.train_permille, 1000);
 	a.alpha_permille = net.alpha_permille;
-	net.taken += hetcc_busy_ack(&net.busy, &a);
+	net.taken += bw_busy_add(&net.busy, &a);
 	net.low = min(net.low, net_estimate());
 	net.high = max(net.high, net_estimate());
 	if (!net_in_flight())
-		hetcc_busy_pause(&net.busy);
+		bw_busy_pause(&net.busy);
 }
 
 static void net_ack(void)
@@ -371,7 +371,7 @@ static void net_timeout(void)
 {
 	net.now_us += NET_RTO_US;
 	net.lost = net.sent - net.delivered;
-	hetcc_busy_pause(&net.busy);
+	bw_busy_pause(&net.busy);
 }
 
 /* Return: something happened before @until_us */

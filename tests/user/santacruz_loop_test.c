@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * est_reldelay.h and law_santacruz.h closed into a loop over one bottleneck,
+ * reldelay.h and santacruz_law.h closed into a loop over one bottleneck,
  * packet by packet: the queue comes to the operating point and stays.
  */
 #include <string.h>
 
-#include "hetcc/law_santacruz.h"
+#include "hetcc/santacruz_law.h"
 #include "tap.h"
 
-#define ONE		HETCC_RD_ONE
+#define ONE		QUEUE_PKTS_ONE
 #define N_OP		(3 * ONE)
 #define DELTA		(ONE / 2)
 #define FLIGHT_MAX	16384
@@ -36,7 +36,7 @@ enum mode { HOLD, RAISE, LOWER };
  * @rerouted: times that a queue passed for a path
  */
 struct loop {
-	struct hetcc_rd rd;
+	struct reldelay rd;
 	u64 service_ns;
 	u64 rtt_ns;
 	u32 tick_us;
@@ -69,7 +69,7 @@ static double queue(void)
 
 static double op(void)
 {
-	return (double)hetcc_law_op(loop.window, N_OP) / ONE;
+	return (double)santacruz_law_op(loop.window, N_OP) / ONE;
 }
 
 /* As the kernel does it in congestion avoidance: 120 % of window per round trip */
@@ -93,7 +93,7 @@ static void send_packet(void)
 	loop.ack_ns[loop.sent++ % FLIGHT_MAX] = loop.free_ns + loop.rtt_ns -
 						loop.service_ns;
 	r_us = loop.free_ns / 1000 / loop.tick_us * loop.tick_us;
-	hetcc_rd_sample(&loop.rd, (u32)(loop.send_ns / 1000),
+	reldelay_sample(&loop.rd, (u32)(loop.send_ns / 1000),
 			(u32)r_us + loop.phase_us, (u32)loop.sent);
 }
 
@@ -102,7 +102,7 @@ static s32 predicted(void)
 	s64 sent = (s64)loop.cwnd_end[1] * ONE;
 	s64 step = (s64)loop.window * ONE - sent;
 
-	if (!hetcc_law_shows(loop.rd.n, hetcc_law_op(loop.window, N_OP)))
+	if (!santacruz_law_shows(loop.rd.n, santacruz_law_op(loop.window, N_OP)))
 		return loop.rd.n;
 	return (s32)(loop.rd.n + step);
 }
@@ -122,46 +122,46 @@ static enum mode choose(s32 point, s32 n)
 
 static bool rerouted(void)
 {
-	struct hetcc_law_deaf d = {
+	struct santacruz_law_lowering d = {
 		.before = loop.before,
 		.sent = loop.cwnd_end[1],
 		.first_us = loop.first_us,
-		.now_us = (u32)max(hetcc_rd_delay_us(&loop.rd), 0),
+		.now_us = (u32)max(reldelay_delay_us(&loop.rd), 0),
 		.jump_us = (1U << loop.rd.jump) / 2,
 		.pkts_ns = loop.rd.pkts_ns,
 		.tick_us = loop.tick_us,
 	};
 
-	if (!loop.run || hetcc_law_delay_grows(&d)) {
+	if (!loop.run || santacruz_law_delay_grows(&d)) {
 		loop.before = loop.window;
 		loop.first_us = d.now_us;
 		return false;
 	}
-	return hetcc_law_path_changed(&d);
+	return santacruz_law_path_changed(&d);
 }
 
 static void lower(s32 excess)
 {
 	if (rerouted()) {
 		loop.rerouted++;
-		loop.rd.base_us += (u32)hetcc_rd_delay_us(&loop.rd);
+		loop.rd.base_us += (u32)reldelay_delay_us(&loop.rd);
 		loop.window = max(loop.window, loop.before);
 	} else if (excess > DELTA) {
-		loop.window -= hetcc_law_lower(loop.window, excess);
+		loop.window -= santacruz_law_lower(loop.window, excess);
 		loop.window = max(loop.window, WINDOW_MIN);
 	}
 }
 
 static void steer(void)
 {
-	s32 point = hetcc_law_op(loop.window, N_OP), n = predicted();
+	s32 point = santacruz_law_op(loop.window, N_OP), n = predicted();
 	enum mode mode = choose(point, n);
 
 	loop.run = loop.mode == mode ? min(loop.run + 1, 15U) : 0;
 	loop.mode = mode;
 	if (mode == RAISE)
-		loop.window += hetcc_law_raise(loop.window, loop.rd.n, point,
-					       loop.run);
+		loop.window += santacruz_law_raise(loop.window, loop.rd.n, point,
+						   loop.run);
 	else if (mode == LOWER)
 		lower(n - point);
 }
@@ -173,12 +173,12 @@ static void run_round(void)
 
 	for (i = 0; i < pkts; i++)
 		send_packet();
-	hetcc_rd_interval(&loop.rd, (u32)loop.sent);
-	hetcc_rd_settle(&loop.rd, (u32)(op() * loop.rd.pkts_ns / 1000));
+	reldelay_interval(&loop.rd, (u32)loop.sent);
+	reldelay_settle(&loop.rd, (u32)(op() * loop.rd.pkts_ns / 1000));
 	steer();
 	loop.cwnd_end[1] = loop.cwnd_end[0];
 	loop.cwnd_end[0] = loop.window;
-	hetcc_rd_restart(&loop.rd, loop.mode == LOWER);
+	reldelay_restart(&loop.rd, loop.mode == LOWER);
 }
 
 /* Packets one by one have shown the empty path, at any phase of the tick */
@@ -190,8 +190,8 @@ static void learn_base(void)
 		send_packet();
 		loop.send_ns += loop.rtt_ns + prng_u64() % 20000000;
 	}
-	hetcc_rd_interval(&loop.rd, (u32)loop.sent);
-	hetcc_rd_restart(&loop.rd, false);
+	reldelay_interval(&loop.rd, (u32)loop.sent);
+	reldelay_restart(&loop.rd, false);
 	loop.rd.steady = 1;
 	loop.rd.n = 0;
 }
@@ -204,7 +204,7 @@ static void start_loop(u32 pipe, u32 from, u64 service_ns, u32 tick_us)
 	loop.tick_us = tick_us;
 	loop.phase_us = prng_u32();
 	loop.rd.tick_us = tick_us;
-	hetcc_rd_init(&loop.rd, false);
+	reldelay_init(&loop.rd, false);
 	loop.window = 1;
 	learn_base();
 	loop.window = from;
@@ -293,7 +293,4 @@ static const struct tap_case cases[] = {
 	{ "the same, read in ticks of 1 ms", test_settles_in_ticks },
 };
 
-int main(void)
-{
-	return tap_run(cases, ARRAY_SIZE(cases));
-}
+TAP_MAIN(cases)

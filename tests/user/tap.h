@@ -136,4 +136,11 @@ static inline int tap_run(const struct tap_case *cases, unsigned int n)
 	return passed == n ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* The program runs the cases of a table */
+#define TAP_MAIN(cases)							\
+	int main(void)							\
+	{								\
+		return tap_run(cases, ARRAY_SIZE(cases));		\
+	}
+
 #endif /* HETCC_TAP_H */

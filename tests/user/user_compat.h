@@ -23,21 +23,21 @@ typedef signed long long s64;
 #define U64_MAX		((u64)~0ULL)
 
 /* Comparing the addresses makes the compiler refuse two different types */
-#define hetcc_pick(x, y, op) ({			\
+#define user_compat_pick(x, y, op) ({			\
 	__typeof__(x) x_ = (x);			\
 	__typeof__(y) y_ = (y);			\
 	(void)(&x_ == &y_);			\
 	x_ op y_ ? x_ : y_; })
 
-#define hetcc_pick_t(type, x, y, op) ({		\
+#define user_compat_pick_t(type, x, y, op) ({		\
 	type x_ = (type)(x);			\
 	type y_ = (type)(y);			\
 	x_ op y_ ? x_ : y_; })
 
-#define min(x, y)		hetcc_pick(x, y, <)
-#define max(x, y)		hetcc_pick(x, y, >)
-#define min_t(type, x, y)	hetcc_pick_t(type, x, y, <)
-#define max_t(type, x, y)	hetcc_pick_t(type, x, y, >)
+#define min(x, y)		user_compat_pick(x, y, <)
+#define max(x, y)		user_compat_pick(x, y, >)
+#define min_t(type, x, y)	user_compat_pick_t(type, x, y, <)
+#define max_t(type, x, y)	user_compat_pick_t(type, x, y, >)
 
 #define clamp(val, lo, hi) ({			\
 	__typeof__(val) val_ = (val);		\

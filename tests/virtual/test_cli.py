@@ -22,7 +22,7 @@ def test_help(hetlab: Hetlab, command: tuple[str, ...]) -> None:
 
 def test_list_names_every_scenario(hetlab: Hetlab) -> None:
     done = hetlab("list")
-    for name in ("sc-basic", "sc-asym", "sc-wireless", "geo"):
+    for name in ("santacruz-basic", "santacruz-asym", "santacruz-wireless", "geo"):
         assert name in done.stdout
 
 
@@ -41,7 +41,7 @@ def test_json_has_the_promised_keys(hetlab: Hetlab, tmp_path: Path) -> None:
 
 
 FAULTS = {
-    "unknown scenario": (("no-such",), ["no scenario 'no-such'", "sc-basic"]),
+    "unknown scenario": (("no-such",), ["no scenario 'no-such'", "santacruz-basic"]),
     "bad cc": (("bulk", "--cc", "Reno!"), ["--cc Reno!", "'Reno!'"]),
     "bad parameter syntax": (("bulk", "--cc", "reno:x"), ["'x'", "param=value"]),
     "bad seed": (("bulk", "--seed", "-1"), ["0..4294967295"]),

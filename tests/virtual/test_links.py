@@ -96,8 +96,8 @@ def test_loss_bursts_have_their_length(tmp_path: Path, run_json: Run) -> None:
 
 
 BURSTS = """
-base = "fr-random"
-title = "UDP over the lossy link of fr-random: 400,000 packets"
+base = "faster_recovery-random"
+title = "UDP over the lossy link of faster_recovery-random: 400,000 packets"
 duration_s = 20
 [link.bottleneck]
 forward = {{ delay_ms = 1 }}
@@ -149,7 +149,9 @@ def test_loss_bursts_of_the_faster_recovery_paper(tmp_path: Path, run_json: Run)
 def test_memory_of_tcp_limits_no_flow(tmp_path: Path, run_json: Run) -> None:
     """10,000 packets on the way, merged on arrival; by default the kernel closes the window to 64 after 0.9 s."""
     sweep = 'sweep={ "link.bottleneck.forward.rate_mbit" = [1000] }'
-    run_json("fr-bwe-merged", "--cc", "cubic", "--set", sweep, "--set", "duration_s=2", "--out", tmp_path)
+    run_json(
+        "faster_recovery-bwe-fast@merged", "--cc", "cubic", "--set", sweep, "--set", "duration_s=2", "--out", tmp_path
+    )
     (directory,) = tmp_path.glob("*/cubic/seed-1")
     flow = series(directory, "flows")
     assert flow["rwnd_limited_us"][-1] == flow["sndbuf_limited_us"][-1] == 0
@@ -158,14 +160,14 @@ def test_memory_of_tcp_limits_no_flow(tmp_path: Path, run_json: Run) -> None:
 
 def test_round_trip_of_an_empty_path(run_json: Run, tmp_path: Path) -> None:
     """40 + 40 ms, data 0.8 + 5.333 + 0.8 ms; a SYN (60 bytes) and its answer measure the least."""
-    (r,) = run_json("sc-basic", "--cc", "reno", "--set", "duration_s=3", "--out", tmp_path)
+    (r,) = run_json("santacruz-basic", "--cc", "reno", "--set", "duration_s=3", "--out", tmp_path)
     wire = 60 * 8 / 1e3 * (1 / 10 + 1 / 1.5 + 1 / 10) * 2
     assert r["flows"][0]["rtt_min_ms"] == pytest.approx(80 + wire, abs=0.02)
     assert r["owd_ms"]["min"] > 46.9
 
 
 def test_directions_are_apart(run_json: Run, tmp_path: Path) -> None:
-    (r,) = run_json("sc-asym", "--cc", "reno", "--set", "duration_s=2", "--out", tmp_path)
+    (r,) = run_json("santacruz-asym", "--cc", "reno", "--set", "duration_s=2", "--out", tmp_path)
     ways = r["scenario_resolved"]["links"]["bottleneck"]
     assert (ways["forward"]["rate_mbit"], ways["reverse"]["rate_mbit"]) == (24, 0.416)
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from conftest import call_hetlab
-from hetlab.claims import evaluate, fr
+from hetlab.claims import evaluate
 from hetlab.claims.evidence import Evidence, plan
+from papers.faster_recovery import claims as fr
 
 pytestmark = pytest.mark.virtual
 Run = Callable[..., list[dict[str, Any]]]
@@ -28,14 +29,8 @@ def goodput(r: dict[str, Any]) -> float:
     return float(r["flows"][0]["goodput_mbit"])
 
 
-# Their runs alone take two minutes each, those of the faster-recovery paper's sweeps and of friendliness a quarter of
-# an hour, fr-bwe at 1 Gbit/s one minute, the Hybla paper's sweeps two or three minutes each, its fairness one,
-# satellite links beside others one to three; make claims has them
-SLOW = (
-    *("scw-throughput", "rn-drift", "fr-f2", "fr-f3", "fr-f4", "fr-f5-f7", "fr-friendly-", "fr-bwe"),
-    *("hy-f6", "hy-f7", "hy-f8", "hy-f9-f10", "hy-f11", "hy-x-rtt", "hy-x-asym", "hy-x-friend"),
-)
-CHECKED = [c.id for c in evaluate.select(["sc-", "scw-", "rn-", "fr-", "hy-"]) if not c.id.startswith(SLOW)]
+# Slow ones say so; make claims has them
+CHECKED = [c.id for c in evaluate.select([]) if not c.slow]
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +51,12 @@ def test_claim(judged: dict[str, dict[str, Any]], name: str) -> None:
 
 
 def test_bandwidth_estimate_up_to_100_mbit(run_json: Run, tmp_path: Path) -> None:
-    """fr-bwe without its runs at 1 Gbit/s."""
+    """faster_recovery-bwe without its runs at 1 Gbit/s."""
     needs = {key: need for key, need in fr.BWE.items() if key[1] <= 100}
     evidence = Evidence(tmp_path)
     plan(needs.values(), evidence)
-    files = [f"fr-bwe-{stream}" for stream in fr.STREAMS]
-    fast = ("--set", f'sweep={{ "{fr.RATE}" = [10, 100] }}')
-    for names in ([*files, *fast], [f"{name}-slow" for name in files]):
+    fast, slow = ([n.scenario.partition("[")[0] for (_s, mbit), n in needs.items() if mbit == at] for at in (10, 1))
+    for names in ([*fast, "--set", f'sweep={{ "{fr.RATE}" = [10, 100] }}'], slow):
         for result in run_json(*names, "--cc", "westwood_fr", "--out", tmp_path):
             evidence.add(result)
     found = {key: fr.tracking(evidence, need) for key, need in needs.items()}
@@ -72,8 +66,8 @@ def test_bandwidth_estimate_up_to_100_mbit(run_json: Run, tmp_path: Path) -> Non
 
 def test_paper_rules_by_parameters(run_json: Run, tmp_path: Path) -> None:
     """Start-up ends at the second packet, so the ramp is linear: 1.42 x 948/1000 of payload in the paper."""
-    cc = "santacruz:n_op=1.5,startup=0,init_cwnd=2,predict=0,sum_rule=1,pacing=0,scale=0,drain_s=0,reroute=0"
-    (r,) = run_json("sc-basic", "--cc", cc, "--out", tmp_path)
+    cc = "santacruz@paper:n_op=1.5"
+    (r,) = run_json("santacruz-basic", "--cc", cc, "--out", tmp_path)
     assert goodput(r) == pytest.approx(1.42 * 0.948, rel=0.05)
     assert r["queue"]["drops"] == 0
 
@@ -82,17 +76,17 @@ def test_routes_give_the_first_connection_its_window(run_json: Run, tmp_path: Pa
     """At most 64 packets, slow start to 32: Reno then overruns the queue of 17 by a packet a cycle."""
     from hetlab.results.store import series
 
-    (r,) = run_json("sc-basic", "--cc", "reno", "--out", tmp_path)
-    assert series(tmp_path / "sc-basic" / "reno" / "seed-1", "flows")["ssthresh"][1] == 32
+    (r,) = run_json("santacruz-basic", "--cc", "reno", "--out", tmp_path)
+    assert series(tmp_path / "santacruz-basic" / "reno" / "seed-1", "flows")["ssthresh"][1] == 32
     assert 1 <= r["queue"]["drops"] <= 10
-    (r,) = run_json("sc-basic", "--cc", "reno", "--set", "route.s.cwnd_max_pkts=20", "--out", tmp_path)
-    assert max(series(tmp_path / "sc-basic" / "reno" / "seed-1", "flows")["cwnd"]) == 20
+    (r,) = run_json("santacruz-basic", "--cc", "reno", "--set", "route.s.cwnd_max_pkts=20", "--out", tmp_path)
+    assert max(series(tmp_path / "santacruz-basic" / "reno" / "seed-1", "flows")["cwnd"]) == 20
     assert r["queue"]["drops"] == 0
 
 
 def test_the_first_link_is_part_of_the_one_way_delay(run_json: Run, tmp_path: Path) -> None:
     """5 + 0.8 ms on the wire, 4.6 + 4.0 ms in the air."""
-    (r,) = run_json("sc-wireless", "--cc", "vegas", "--set", "duration_s=3", "--out", tmp_path)
+    (r,) = run_json("santacruz-wireless", "--cc", "vegas", "--set", "duration_s=3", "--out", tmp_path)
     assert r["owd_ms"]["min"] == pytest.approx(14.4, abs=0.05)
 
 
@@ -144,7 +138,7 @@ def test_estimate_of_a_slow_link(run_json: Run, tmp_path: Path, mbit: str) -> No
 
 def test_santacruz_keeps_its_window_through_random_loss(run_json: Run, tmp_path: Path) -> None:
     args = ("--cc", "santacruz", "--cc", "reno", "--cc", "santacruz:discriminate=0", "--set", "measure.steady_from_s=3")
-    r = run_json("sc-wireless", *args, "--out", tmp_path)
+    r = run_json("santacruz-wireless", *args, "--out", tmp_path)
     ours, reno, blind = (next(x for x in r if (x["cc"], len(x["cc_params"])) == k) for k in KEYS)
     assert goodput(ours) > 1.1 * goodput(reno)
     assert goodput(ours) > 1.03 * goodput(blind)

@@ -228,8 +228,8 @@ def test_offload_merges_at_the_hosts_alone(tmp_path: Path, run_json: Run) -> Non
     acks = {}
     for way in ("true", "false"):
         sets = [x for link in ("access", "exit") for x in ("--set", f"link.{link}.offload={way}")]
-        (r,) = run_json("rn-noise-offload", *args, *sets, "--out", tmp_path / way)
-        directory = tmp_path / way / "rn-noise-offload" / "reno" / "seed-1"
+        (r,) = run_json("real_networks-noise@offload", *args, *sets, "--out", tmp_path / way)
+        directory = tmp_path / way / "real_networks-noise@offload" / "reno" / "seed-1"
         missing = np.isnan(series(directory, "owd-s-d")["owd_ms"])
         assert np.sum(missing) == r["queue"]["drops"] < len(missing) / 10
         acks[way] = sum(1 for _ in sent(directory / "d-s.tx.pcap", MAIN, 0))

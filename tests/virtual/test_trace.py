@@ -30,10 +30,10 @@ def columns(directory: Path, table: str) -> dict[str, npt.NDArray[Any]]:
 def basic(run_json: Run, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Directories of one run, traced and untraced."""
     out = tmp_path_factory.mktemp("trace")
-    args = ("sc-basic", "--cc", "santacruz:n_op=3", "--set", "duration_s=6", *ONE, "--out")
+    args = ("santacruz-basic", "--cc", "santacruz:n_op=3", "--set", "duration_s=6", *ONE, "--out")
     run_json(*args, out / "traced", "--trace")
     run_json(*args, out / "untraced")
-    inner = Path("sc-basic") / "santacruz_n_op=3" / "seed-1"
+    inner = Path("santacruz-basic") / "santacruz_n_op=3" / "seed-1"
     return out / "traced" / inner, out / "untraced" / inner
 
 
@@ -82,8 +82,8 @@ def test_tracing_changes_no_packet(basic: tuple[Path, Path]) -> None:
 
 
 def test_losses_have_verdicts(run_json: Run, tmp_path: Path) -> None:
-    run_json("sc-wireless", "--cc", "santacruz", "--set", "duration_s=15", *ONE, "--out", tmp_path, "--trace")
-    directory = next(tmp_path.glob("sc-wireless/*/seed-1"))
+    run_json("santacruz-wireless", "--cc", "santacruz", "--set", "duration_s=15", *ONE, "--out", tmp_path, "--trace")
+    directory = next(tmp_path.glob("santacruz-wireless/*/seed-1"))
     losses, seen = columns(directory, "trace-loss"), columns(directory, "trace")
     total = series(directory, "flows")["total_retrans"][-1]
     assert 20 < len(losses["t"]) <= total
@@ -96,7 +96,7 @@ def test_losses_have_verdicts(run_json: Run, tmp_path: Path) -> None:
 
 
 BURSTS = """
-base = "sc-basic"
+base = "santacruz-basic"
 title = "bursts of loss that last longer than a window"
 duration_s = 15
 [link.bottleneck]
@@ -120,8 +120,8 @@ def test_timeouts_are_told_from_other_losses(run_json: Run, tmp_path: Path) -> N
 
 def test_option_is_named_as_source(run_json: Run, tmp_path: Path) -> None:
     args = ("--cc", "santacruz", "--set", "duration_s=2", *ONE, "--out", tmp_path, "--trace")
-    run_json("sc-basic-option", *args)
-    directory = next(tmp_path.glob("sc-basic-option/*/seed-1"))
+    run_json("santacruz-basic@option", *args)
+    directory = next(tmp_path.glob("santacruz-basic@option/*/seed-1"))
     assert set(columns(directory, "trace")["source"]) == {"option"}
 
 
@@ -141,7 +141,8 @@ def test_two_flows_keep_apart(run_json: Run, hetlab: Hetlab, tmp_path: Path) -> 
 
 def test_on_host(hetlab: Hetlab, tmp_path: Path) -> None:
     """The running kernel is the lab's here; tracefs is as it was afterwards."""
-    run = f"{TOP}/tools/hetlab run sc-basic --on host --cc santacruz --set duration_s=2 --trace --json --out {tmp_path}"
+    words = "--on host --cc santacruz --set duration_s=2 --trace --json --out"
+    run = f"{TOP}/tools/hetlab run santacruz-basic {words} {tmp_path}"
     state = "ls -A /sys/kernel/tracing | wc -l"
     again = "mount -t tracefs none /sys/kernel/tracing"
     left = "ls /sys/kernel/tracing/instances; cat /sys/kernel/tracing/events/santacruz/enable"
@@ -149,7 +150,7 @@ def test_on_host(hetlab: Hetlab, tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert lines[1:] == ["status=0", "0", "0"], done.stderr
     assert json.loads(lines[0])["cc"] == "santacruz"
-    directory = next(tmp_path.glob("sc-basic/*/seed-1"))
+    directory = next(tmp_path.glob("santacruz-basic/*/seed-1"))
     assert len(columns(directory, "trace")["t"]) > 10
     assert (directory / "trace.png").stat().st_size > 10_000
 
@@ -157,7 +158,7 @@ def test_on_host(hetlab: Hetlab, tmp_path: Path) -> None:
 def test_events_that_do_not_fit_fail_the_run(hetlab: Hetlab, tmp_path: Path) -> None:
     """The same with a buffer for a few dozens of events."""
     code = "from hetlab import cli, tracefs; tracefs.BUFFER_KB = tracefs.BUFFER_MIN_KB = 4; cli.main()"
-    args = "run sc-wireless --on host --cc santacruz --set duration_s=15 --trace --out"
+    args = "run santacruz-wireless --on host --cc santacruz --set duration_s=15 --trace --out"
     done = hetlab("exec", "--", "sh", "-c", f'python -c "{code}" {args} {tmp_path}')
     assert done.returncode == 1
     assert "events did not fit into 4 kB" in done.stderr

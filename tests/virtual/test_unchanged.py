@@ -90,8 +90,11 @@ def _sysctl(**keys: int | str) -> dict[str, Any]:
 
 # The lab's scenarios, then what tests/virtual/test_links.py checks the lab with,
 # then what else the patch comes near
-CASES = {name: Case(name) for name in ("bulk", "sc-basic", "sc-asym", "sc-asym-320", "sc-wireless")}
-CASES |= {"sc-reverse": Case("sc-reverse", {"flow.back.duration_s": 35})}  # over before santacruz begins
+CASES = {
+    name: Case(name)
+    for name in ("bulk", "santacruz-basic", "santacruz-asym", "santacruz-asym@320", "santacruz-wireless")
+}
+CASES |= {"santacruz-reverse": Case("santacruz-reverse", {"flow.back.duration_s": 35})}  # over before santacruz begins
 CASES |= {name: Case(name, stride_s=10, length_s=8) for name in ("geo", "geo-clean")}
 CASES |= {"red": Case(keys=_narrow(aqm="red"))}
 CASES |= {aqm: Case(keys=_narrow(aqm=aqm), ccs=CCS[:2]) for aqm in ("fq_codel", "codel", "pie", "fq", "cake")}

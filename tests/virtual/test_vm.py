@@ -27,8 +27,8 @@ def test_scenario_on_debians_kernel(run_json: Callable[..., list[dict[str, Any]]
 @pytest.mark.parametrize(
     "args, text",
     [
-        (["run", "sc-basic", "--patched"], "Debian's kernels have no Santa Cruz option"),
-        (["run", "sc-basic-option"], "Debian's kernels have no Santa Cruz option"),
+        (["run", "santacruz-basic", "--patched"], "Debian's kernels have no Santa Cruz option"),
+        (["run", "santacruz-basic@option"], "Debian's kernels have no Santa Cruz option"),
         (["exec", "--debug", "--", "true"], "neither --patched nor --debug"),
         (["exec", "--", "true"], f"takes {TOP} along and nothing else"),
     ],

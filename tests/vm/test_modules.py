@@ -9,11 +9,12 @@ import pytest
 
 from conftest import call_hetlab
 from hetlab.machines.qemu_files import SERIES
+from hetlab.model import congestion
 from hetlab.paths import TOP
 
 SELFTESTS = TOP / "tests" / "selftests"
 NAMES = sorted(p.name for p in SELFTESTS.iterdir() if p.stat().st_mode & 0o100)
-CCS = ["santacruz", "westwood_fr", "westwood_gfr", "hybla_ext"]
+CCS = list(congestion.ours())
 SECTION = re.compile(r"^begin (\S+)\n(.*?)^end \1 (\d+)$", re.M | re.S)
 # Whether one of few reductions is undone is chance; in virtual time, where this is demanded, it is the seed's
 RANDOM = re.compile(r"^not ok \d+ - \w+: reordering was seen")

@@ -32,17 +32,17 @@ def machines(hetlab: "subprocess.Popen[str]", count: int) -> list[int]:
 
 
 def test_a_dead_machine_costs_its_own_run(tmp_path: Path) -> None:
-    run = ("run", "sc-basic", "--cc", "reno", "--cc", "santacruz", "--machines", "1")
+    run = ("run", "santacruz-basic", "--cc", "reno", "--cc", "santacruz", "--machines", "1")
     process = start(*run, "--on", "vm", "--json", "--out", tmp_path)
     os.kill(machines(process, 1)[0], signal.SIGKILL)
     out, errors = process.communicate(timeout=1800)
     assert process.returncode == 1
     assert [json.loads(line)["cc"] for line in out.splitlines()] == ["santacruz"]
-    assert "failed: sc-basic reno seed 1: the machine ended during this run" in errors
+    assert "failed: santacruz-basic reno seed 1: the machine ended during this run" in errors
 
 
 def test_interrupt_leaves_no_machine(tmp_path: Path) -> None:
-    process = start("run", "sc-basic", "--cc", "reno", "--on", "vm", "--out", tmp_path)
+    process = start("run", "santacruz-basic", "--cc", "reno", "--on", "vm", "--out", tmp_path)
     (machine,) = machines(process, 1)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)

@@ -43,6 +43,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from hetlab.build import kernel
 from hetlab.errors import LabError
 from hetlab.machines import qemu, qemu_files, uml
+from hetlab.model import congestion
 from hetlab.paths import BUILD
 
 HERE = Path(__file__).resolve().parent
@@ -60,10 +61,7 @@ OWN = {
     "reno": SHARED,
     "cubic": (*SHARED, "cubictcp_", "bictcp_", "hystart_", "cubic_root"),
     "bbr": ("[tcp_bbr]",),
-    "hybla_ext": (*SHARED, "[tcp_hybla_ext]"),
-    "westwood_fr": (*SHARED, "[tcp_westwood_fr]"),
-    "westwood_gfr": (*SHARED, "[tcp_westwood_fr]"),
-    "santacruz": (*SHARED, "[tcp_santacruz]"),
+    **{cc: (*SHARED, f"[{congestion.module_of(cc)}]") for cc in TARGETS},
 }
 
 

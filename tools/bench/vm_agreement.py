@@ -70,10 +70,10 @@ class Quantity:
 
 
 PAIRS = (
-    Pair("sc-basic", "santacruz", 10),
-    Pair("sc-basic", "reno", 10),
-    Pair("sc-wireless", "santacruz", 30, SEEDS),
-    Pair("sc-wireless", "westwood_fr", 30, SEEDS),
+    Pair("santacruz-basic", "santacruz", 10),
+    Pair("santacruz-basic", "reno", 10),
+    Pair("santacruz-wireless", "santacruz", 30, SEEDS),
+    Pair("santacruz-wireless", "westwood_fr", 30, SEEDS),
     Pair("access-20", "cubic", 20),
     Pair("geo-clean", "reno", 30),
     Pair("geo", "hybla_ext", 60, SEEDS),

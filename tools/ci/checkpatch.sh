@@ -41,7 +41,7 @@ extract_scripts() {
 
 # check FILE...: -f reads whole files, which leaves out what checkpatch.pl has to
 # say about patches only. MACRO_ARG_REUSE: the one macro of ours that repeats an
-# argument (HETCC_PARAM) declares a variable and names things after it.
+# argument (CC_PARAM) declares a variable and names things after it.
 check() {
 	perl "$scripts/checkpatch.pl" --no-tree --strict --quiet --color=never \
 		--show-types --no-summary --ignore MACRO_ARG_REUSE -f "$@"

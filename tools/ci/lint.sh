@@ -90,7 +90,7 @@ check_ruff() {
 }
 
 check_mypy() {
-	venv_tool mypy tools/hetcc
+	venv_tool mypy
 }
 
 # run_check NUMBER NAME: run one check and print the result.

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "args.h"
-#include "clock.h"
+#include "json.h"
 #include "report.h"
 #include "tcp_stats.h"
 
@@ -33,51 +33,7 @@ void report_close(void)
 void record_begin(const char *type, const struct flow *flow, int64_t t)
 {
 	fprintf(run.out, "{\"type\":\"%s\",\"id\":%" PRId64, type, flow->id);
-	record_time("t", t);
-}
-
-void record_time(const char *name, int64_t t)
-{
-	fprintf(run.out, ",\"%s\":%.6f", name, ns_to_sec(t));
-}
-
-void record_integer(const char *name, uint64_t value)
-{
-	fprintf(run.out, ",\"%s\":%" PRIu64, name, value);
-}
-
-void record_null(const char *name)
-{
-	fprintf(run.out, ",\"%s\":null", name);
-}
-
-void record_integer_if(bool known, const char *name, uint64_t value)
-{
-	if (known)
-		record_integer(name, value);
-	else
-		record_null(name);
-}
-
-void record_bool(const char *name, bool value)
-{
-	fprintf(run.out, ",\"%s\":%s", name, value ? "true" : "false");
-}
-
-void record_string(const char *name, const char *text)
-{
-	fprintf(run.out, ",\"%s\":\"", name);
-	for (; *text; text++) {
-		unsigned char c = *text;
-
-		if (c == '"' || c == '\\')
-			fprintf(run.out, "\\%c", c);
-		else if (c < ' ')
-			fprintf(run.out, "\\u%04x", c);
-		else
-			fputc(c, run.out);
-	}
-	fputc('"', run.out);
+	json_time("t", t);
 }
 
 void record_finish(void)
@@ -106,9 +62,9 @@ static void record_cc(const struct flow *flow)
 
 	if (flow->proto == PROTO_TCP) {
 		tcp_cc_name(flow->fd, name);
-		record_string("cc", name);
+		json_string("cc", name);
 	} else {
-		record_null("cc");
+		json_null("cc");
 	}
 }
 
@@ -119,13 +75,13 @@ void report_start(struct flow *flow)
 	char text[ENDPOINT_BYTES];
 
 	record_begin("start", flow, flow->t_start);
-	record_time("t_connect", flow->t_connect);
+	json_time("t_connect", flow->t_connect);
 	record_cc(flow);
 	getsockname(flow->fd, &local.sa, &size);
 	print_endpoint(text, &local);
-	record_string("src", text);
+	json_string("src", text);
 	print_endpoint(text, &flow->addr);
-	record_string("dst", text);
+	json_string("dst", text);
 	record_finish();
 }
 
@@ -135,9 +91,9 @@ void report_error(const struct flow *flow, int64_t t, const char *what,
 	const char *name = strerrorname_np(error);
 
 	record_begin("error", flow, t);
-	record_string("what", what);
-	record_string("errno", name ? name : "unknown");
-	record_string("text", strerror(error));
+	json_string("what", what);
+	json_string("errno", name ? name : "unknown");
+	json_string("text", strerror(error));
 	record_finish();
 }
 
@@ -145,10 +101,10 @@ void record_begin_end(const struct flow *flow, int64_t t, const char *reason,
 		      bool complete)
 {
 	record_begin("end", flow, t);
-	record_string("role", flow->role == ROLE_SEND ? "send" : "recv");
+	json_string("role", flow->role == ROLE_SEND ? "send" : "recv");
 	if (flow->role == ROLE_SEND)
-		record_time("t_connect", flow->t_connect);
-	record_time("t_start", flow->t_start);
-	record_bool("complete", complete);
-	record_string("reason", reason);
+		json_time("t_connect", flow->t_connect);
+	json_time("t_start", flow->t_start);
+	json_bool("complete", complete);
+	json_string("reason", reason);
 }

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "report.h"
+#include "flow.h"
+#include "json.h"
 #include "tcp_stats.h"
 
 static_assert(offsetof(struct tcp_info_ext, pacing_rate) ==
@@ -107,39 +108,39 @@ static void record_cc_info(const struct tcp_stats *stats)
 	else if (stats->cc_bytes == sizeof(stats->cc.vegas))
 		record_vegas(&stats->cc.vegas);
 	else
-		record_null("cc_info");
+		json_null("cc_info");
 }
 
 static void record_window(const struct tcp_info_ext *info)
 {
-	record_integer("cwnd", info->snd_cwnd);
-	record_integer_if(info->snd_ssthresh < INFINITE_SSTHRESH, "ssthresh",
-			  info->snd_ssthresh);
-	record_integer("srtt_us", info->rtt);
-	record_integer("rttvar_us", info->rttvar);
-	record_integer_if(info->min_rtt != NO_MIN_RTT, "min_rtt_us",
-			  info->min_rtt);
-	record_integer("rto_us", info->rto);
+	json_integer("cwnd", info->snd_cwnd);
+	json_integer_if(info->snd_ssthresh < INFINITE_SSTHRESH, "ssthresh",
+			info->snd_ssthresh);
+	json_integer("srtt_us", info->rtt);
+	json_integer("rttvar_us", info->rttvar);
+	json_integer_if(info->min_rtt != NO_MIN_RTT, "min_rtt_us",
+			info->min_rtt);
+	json_integer("rto_us", info->rto);
 }
 
 static void record_counters(const struct tcp_info_ext *info)
 {
-	record_integer("unacked", info->unacked);
-	record_integer("sacked", info->sacked);
-	record_integer("lost", info->lost);
-	record_integer("retrans", info->retrans);
-	record_integer("total_retrans", info->total_retrans);
-	record_integer("bytes_sent", info->bytes_sent);
-	record_integer("bytes_acked", info->bytes_acked);
-	record_integer("bytes_retrans", info->bytes_retrans);
-	record_integer("delivered", info->delivered);
-	record_integer("delivered_ce", info->delivered_ce);
+	json_integer("unacked", info->unacked);
+	json_integer("sacked", info->sacked);
+	json_integer("lost", info->lost);
+	json_integer("retrans", info->retrans);
+	json_integer("total_retrans", info->total_retrans);
+	json_integer("bytes_sent", info->bytes_sent);
+	json_integer("bytes_acked", info->bytes_acked);
+	json_integer("bytes_retrans", info->bytes_retrans);
+	json_integer("delivered", info->delivered);
+	json_integer("delivered_ce", info->delivered_ce);
 }
 
 static void record_rate(const char *name, uint64_t bytes_per_sec)
 {
-	record_integer_if(bytes_per_sec != UNLIMITED_RATE, name,
-			  bytes_per_sec * BITS_PER_BYTE);
+	json_integer_if(bytes_per_sec != UNLIMITED_RATE, name,
+			bytes_per_sec * BITS_PER_BYTE);
 }
 
 void record_sender_stats(const struct tcp_stats *stats)
@@ -150,22 +151,22 @@ void record_sender_stats(const struct tcp_stats *stats)
 	record_counters(info);
 	record_rate("delivery_rate_bps", info->delivery_rate);
 	record_rate("pacing_rate_bps", info->pacing_rate);
-	record_integer("ca_state", info->ca_state);
-	record_integer("backoff", info->backoff);
-	record_integer_if(KNOWS(stats, total_rto), "total_rto",
-			  info->total_rto);
-	record_integer("busy_us", info->busy_time);
-	record_integer("rwnd_limited_us", info->rwnd_limited);
-	record_integer("sndbuf_limited_us", info->sndbuf_limited);
-	record_integer("dsack_dups", info->dsack_dups);
-	record_integer("reord_seen", info->reord_seen);
+	json_integer("ca_state", info->ca_state);
+	json_integer("backoff", info->backoff);
+	json_integer_if(KNOWS(stats, total_rto), "total_rto",
+			info->total_rto);
+	json_integer("busy_us", info->busy_time);
+	json_integer("rwnd_limited_us", info->rwnd_limited);
+	json_integer("sndbuf_limited_us", info->sndbuf_limited);
+	json_integer("dsack_dups", info->dsack_dups);
+	json_integer("reord_seen", info->reord_seen);
 	record_cc_info(stats);
 }
 
 void record_receiver_stats(const struct tcp_stats *stats)
 {
-	record_integer("bytes_received", stats->info.bytes_received);
-	record_integer("rcv_rtt_us", stats->info.rcv_rtt);
-	record_integer("rcv_space", stats->info.rcv_space);
-	record_integer("rcv_ooopack", stats->info.rcv_ooopack);
+	json_integer("bytes_received", stats->info.bytes_received);
+	json_integer("rcv_rtt_us", stats->info.rcv_rtt);
+	json_integer("rcv_space", stats->info.rcv_space);
+	json_integer("rcv_ooopack", stats->info.rcv_ooopack);
 }

@@ -11,6 +11,7 @@
 #include "args.h"
 #include "clock.h"
 #include "flow.h"
+#include "json.h"
 #include "proto.h"
 #include "report.h"
 
@@ -151,10 +152,10 @@ static void *sender_thread(void *argument)
 
 static void record_sent(const struct flow *flow)
 {
-	record_integer("packets", flow->packets);
-	record_integer("bytes", flow->ip_bytes);
-	record_integer_if(flow->highest >= 0, "highest", flow->highest);
-	record_integer("refused", flow->refused);
+	json_integer("packets", flow->packets);
+	json_integer("bytes", flow->ip_bytes);
+	json_integer_if(flow->highest >= 0, "highest", flow->highest);
+	json_integer("refused", flow->refused);
 }
 
 static void sample_sender(struct flow *flow, int64_t t)
@@ -303,11 +304,11 @@ static uint64_t buffer_drops(int fd)
 
 static void record_received(const struct flow *flow)
 {
-	record_integer("packets", flow->packets);
-	record_integer("bytes", flow->ip_bytes);
-	record_integer_if(flow->highest >= 0, "highest", flow->highest);
-	record_integer("foreign", flow->foreign);
-	record_integer("buffer_drops", buffer_drops(flow->fd));
+	json_integer("packets", flow->packets);
+	json_integer("bytes", flow->ip_bytes);
+	json_integer_if(flow->highest >= 0, "highest", flow->highest);
+	json_integer("foreign", flow->foreign);
+	json_integer("buffer_drops", buffer_drops(flow->fd));
 }
 
 static void sample_receiver(struct flow *flow, int64_t t)

@@ -22,7 +22,8 @@ END
 
 stage() {
 	stage_sources "$1"
-	cp -rp -- "$HETCC_TOP"/{dkms.conf,README.md,docs/install.md,docs/hetcc.8,tools/hetcc} "$1/"
+	cp -rp -- "$HETCC_TOP"/{dkms.conf,README.md,docs/install.md,docs/hetcc.8} "$1/"
+	"$HETCC_TOP/tools/packaging/hetcc_file.py" "$1/hetcc"
 	cp -rp -- "$HETCC_TOP"/tools/packaging/{debian,modules-load.d,sysctl.d} "$1/"
 	chmod -R u=rwX,go=rX -- "$1"
 }
@@ -34,6 +35,7 @@ main() {
 	1:--help | 1:-h) usage && exit 0 ;;
 	*) usage >&2 && die "unknown argument: $1" ;;
 	esac
+	need_command python3 python3
 	need_command dpkg-buildpackage dpkg-dev
 	need_command dh debhelper
 	need_command dh_dkms dh-dkms

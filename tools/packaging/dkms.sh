@@ -79,14 +79,14 @@ install_all() {
 	for kernel in "${kernels[@]}"; do
 		dkms install "hetcc/$version" -k "$kernel"
 	done
-	install -D -m 755 "$HETCC_TOP/tools/hetcc" "$command"
+	"$HETCC_TOP/tools/packaging/hetcc_file.py" "$command"
 	install -D -m 644 "$HETCC_TOP/docs/hetcc.8" "$manual"
 	install -D -m 644 "$HETCC_TOP/tools/packaging/modules-load.d/hetcc.conf" "$at_boot"
 	note "hetcc $version is installed for ${kernels[*]}; see: hetcc status, man hetcc"
 }
 
 uninstall_all() {
-	"$HETCC_TOP/tools/hetcc" unload --for-removal ||
+	python3 -B "$HETCC_TOP/tools/hetcc" unload --for-removal ||
 		die "nothing was removed"
 	forget_versions
 	rm -f -- "$command" "$manual" "$at_boot"
@@ -101,6 +101,7 @@ main() {
 	esac
 	is_root || die "$1 needs root"
 	need_command dkms dkms
+	need_command python3 python3
 	refuse_beside_package
 	"${1}_all"
 }

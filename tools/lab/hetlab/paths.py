@@ -11,6 +11,7 @@ BIN = BUILD / "bin"
 VENV = BUILD / "venv"
 LAB = TOP / "tools" / "lab"
 SCENARIOS = TOP / "tools" / "scenarios"
+PAPERS = LAB / "papers"
 KERNEL_DIR = TOP / "tools" / "kernel"
 GUEST = LAB / "hetlab" / "machines" / "guest"
 

@@ -12,6 +12,7 @@ Works on a real machine as root and inside the virtual-time kernel alike.
 
 import argparse
 import itertools
+import json
 import os
 import sys
 import tempfile
@@ -22,6 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from hetlab.errors import LabError
+from hetlab.model.flow import Flow
+from hetlab.model.job import Job
+from hetlab.model.resolve import FIRST_PORT
+from hetlab.model.result import RunResult
+from hetlab.model.scenario import Experiment, Measure
 from hetlab.paths import BIN
 
 SAMPLE_MS = 100
@@ -31,10 +37,10 @@ GOODPUT_BIN_S = 1.0
 
 @dataclass(frozen=True)
 class Measured:
-    """Numbers (see metrics.summarise) and series of one run."""
+    """Numbers and series of one run."""
 
     label: str
-    summary: dict[str, Any]
+    summary: RunResult
     series: dict[str, tuple[list[float], list[float]]]
 
 
@@ -108,13 +114,8 @@ def measure(
     require_cc({variant.cc})
     os.environ["HETLAB_BIN"] = str(BIN)
     with tempfile.TemporaryDirectory() as scratch, Parameters(variant.cc, variant.params):
-        job = {
-            "scenario": _scenario(net, src, dst, duration_s, bottleneck),
-            "cc": variant.cc,
-            "cc_params": variant.params,
-            "seed": 1,
-            "dir": scratch,
-        }
+        experiment = _experiment(net, src, dst, duration_s, bottleneck)
+        job = Job(scenario=experiment, cc=variant.cc, cc_params=variant.params, dir=scratch)
         run = Run(job, net)
         try:
             run.start()
@@ -129,47 +130,31 @@ def measure(
             meta = {"kernel": os.uname().release, "seeded": False, "counters": run.counters()}
         finally:
             run.stop()
-        (Path(scratch) / "meta.json").write_text(_dumps(meta))
+        (Path(scratch) / "meta.json").write_text(json.dumps(meta))
         raw = metrics.read(job)
         return Measured(cc, metrics.summarise(raw), _series(raw))
 
 
-def _dumps(value: Any) -> str:
-    import json
-
-    return json.dumps(value)
-
-
-def _scenario(net: Any, src: str, dst: str, duration_s: float, bottleneck: str) -> dict[str, Any]:
-    flow = {"id": 0, "name": "bulk", "src": src, "dst": dst, "proto": "tcp", "cc": None, "port": 5001}
-    return {
-        "name": "script",
-        "hosts": [h.name for h in net.hosts],
-        "duration_s": duration_s,
-        "ipv6": False,
-        "links": {},
-        "route": {},
-        "events": [],
-        "clock": {},
-        "flows": [flow | {"start_s": 0.0, "duration_s": duration_s}],
-        "measure": {
-            "bottleneck": bottleneck,
-            "queues": [bottleneck],
-            "sample_ms": SAMPLE_MS,
-            "queue_ms": QUEUE_MS,
-            "steady_from_s": min(2.0, duration_s / 2),
-            "owd": [[src, dst]],
-            "pcap": False,
-        },
-    }
+def _experiment(net: Any, src: str, dst: str, duration_s: float, bottleneck: str) -> Experiment:
+    """A single flow over a network that is there already."""
+    measure = Measure(bottleneck, (bottleneck,), SAMPLE_MS, QUEUE_MS, steady_from_s=min(2.0, duration_s / 2))
+    return Experiment(
+        name="script",
+        hosts=tuple(host.name for host in net.hosts),
+        duration_s=duration_s,
+        links={},
+        flows=(Flow(src=src, dst=dst, id=0, name="bulk", port=FIRST_PORT, duration_s=duration_s),),
+        measure=measure,
+        owd_pairs=((src, dst),),
+    )
 
 
 def _series(raw: Any) -> dict[str, tuple[list[float], list[float]]]:
     from hetlab.results import metrics
 
     samples = raw.of_flow(0, "sample")
-    t, length = metrics.queue_series(raw, raw.scenario["measure"]["bottleneck"])
-    edges = [i * GOODPUT_BIN_S for i in range(int(raw.scenario["duration_s"] / GOODPUT_BIN_S) + 1)]
+    t, length = metrics.queue_series(raw, raw.scenario.measure.bottleneck or "")
+    edges = [i * GOODPUT_BIN_S for i in range(int(raw.scenario.duration_s / GOODPUT_BIN_S) + 1)]
     octets = [metrics.received_at(raw, 0, e) for e in edges]
     rate = [(b - a) * 8 / GOODPUT_BIN_S / 1e6 for a, b in itertools.pairwise(octets)]
     return {
@@ -185,15 +170,13 @@ def show(title: str, results: list[Measured], picture: Path) -> None:
     from rich.table import Table
 
     from hetlab.plots.script import script_figure
+    from hetlab.results.columns import SCRIPT
 
     table = Table(title=title, box=None, pad_edge=False, title_justify="left")
-    for head in ("cc", "goodput\nMbit/s", "retrans\npkts", "timeouts", "queue mean\npkts", "delay p95\nms"):
+    for head in ("cc", *(f"{column.name}\n{column.unit}" for column in SCRIPT)):
         table.add_column(head, justify="left" if head == "cc" else "right", no_wrap=True)
     for r in results:
-        flow, owd = r.summary["flows"][0], r.summary["owd_ms"] or {}
-        cells = [flow["goodput_mbit"], flow["retransmits"], flow["timeouts"]]
-        cells += [r.summary["queue"]["steady_mean_pkts"], owd.get("p95")]
-        table.add_row(r.label, *("-" if c is None else f"{c:.2f}" if isinstance(c, float) else str(c) for c in cells))
+        table.add_row(r.label, *(column.text(column.value(r.summary)) for column in SCRIPT))
     Console(highlight=False, width=100).print(table)
     script_figure(title, {r.label: r.series for r in results}, picture)
     print(f"plots in {picture}")

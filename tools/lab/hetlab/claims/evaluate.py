@@ -3,15 +3,14 @@
 
 Two kinds. A claim about whole connections is a function from runs to a Verdict;
 it is evaluated once for each source of Santa Cruz's forward delay: timestamps on
-the unpatched kernel, and the option on the patched one, where the same scenario
-has ``-option`` in its name. A claim about packets is a set of packet scripts
+the unpatched kernel, and the option on the patched one, where it is the
+scenario's variant ``option``. A claim about packets is a set of packet scripts
 that name it; they must hold on the patched kernel, and what the unpatched one
 does is reported. A claim that does not hold on a modern stack may name the
 measured cause; it stays in the table, and if it holds all the same, the cause is
 stale and the claim fails.
 """
 
-import importlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Literal
 
 from hetlab.claims.evidence import BY_OPTION, BY_TIMESTAMPS, Evidence, Need
 from hetlab.errors import LabError
+from hetlab.model import names
 from hetlab.packet import host
 
 Word = Literal["holds", "FAILS", "excepted", "stale cause"]
@@ -40,7 +40,10 @@ Check = Callable[[Evidence], Verdict]
 
 @dataclass(frozen=True)
 class Claim:
-    """One entry of the papers' list, about whole connections or (``scripts``) about packets."""
+    """One entry of the papers' list, about whole connections or (``scripts``) about packets.
+
+    ``cost_s``: seconds of real time that its virtual machines take on one CPU, roughly; 0: it is not slow.
+    """
 
     id: str
     paper: str
@@ -48,18 +51,29 @@ class Claim:
     checks: Mapping[str, Check]
     cause: str = ""
     scripts: tuple[Path, ...] = ()
+    cost_s: int = 0
+
+    @property
+    def kind(self) -> str:
+        """What it is about."""
+        return "packets" if self.scripts else "connections"
+
+    @property
+    def slow(self) -> bool:
+        """Whether its runs take so long that ``make check`` leaves it to ``make claims``."""
+        return self.cost_s > 0
 
 
 CLAIMS: dict[str, Claim] = {}
-PAPERS = tuple(f"hetlab.claims.{name}" for name in ("fr", "hybla", "real", "santacruz", "satellite"))
 
 
 def claim(
-    name: str, *, paper: str, needs: Iterable[Need], cause: str = "", option: bool = True
+    name: str, *, paper: str, needs: Iterable[Need], cause: str = "", option: bool = True, cost_s: int = 0
 ) -> Callable[[Check], Check]:
     """Register a check of whole connections.
 
-    ``cause`` says why it does not hold, if it does not; without ``option`` it is one about timestamps alone.
+    ``cause`` says why it does not hold, if it does not; without ``option`` it is one about timestamps alone; a slow
+    one says its cost in seconds (see Claim).
     """
 
     def register(check: Check) -> Check:
@@ -67,7 +81,7 @@ def claim(
         wanted = dict.fromkeys([*given, *(n.with_option() for n in given if option)])
         sources = (BY_TIMESTAMPS, BY_OPTION) if len(wanted) > len(set(given)) else (BY_TIMESTAMPS,)
         checks = {source: _seen_from(source, check) for source in sources}
-        CLAIMS[name] = Claim(name, paper, tuple(wanted), checks, cause)
+        CLAIMS[name] = Claim(name, paper, tuple(wanted), checks, cause, cost_s=cost_s)
         return check
 
     return register
@@ -98,13 +112,14 @@ def packet_claim(name: str, *, paper: str, ours: str, cause: str = "") -> None:
 
 
 def select(prefixes: list[str]) -> list[Claim]:
-    """Claims whose ids begin with one of these; all without any."""
-    for module in PAPERS:
-        importlib.import_module(module)
+    """Claims whose ids, or old ids, begin with one of these; all without any."""
+    names.register("claims")
+    chosen = set()
     for prefix in prefixes:
-        if not any(name.startswith(prefix) for name in CLAIMS):
+        if not (found := names.begin_with(list(CLAIMS), prefix)):
             raise LabError(f"{prefix}: no such claim; there are {', '.join(CLAIMS)}")
-    return [c for c in CLAIMS.values() if not prefixes or c.id.startswith(tuple(prefixes))]
+        chosen.update(found)
+    return [c for c in CLAIMS.values() if not prefixes or c.id in chosen]
 
 
 @dataclass(frozen=True)

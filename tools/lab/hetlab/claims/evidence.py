@@ -12,13 +12,16 @@ import numpy.typing as npt
 
 from hetlab import paths
 from hetlab.model import files, jobs, resolve, scenario
+from hetlab.model.congestion import label
+from hetlab.model.job import Job
+from hetlab.model.result import RunResult
 from hetlab.results import store
 
 MAIN_FLOW = 0
 PACKET, PAYLOAD = 1500, scenario.packet_payload(1500)  # bytes: IP packet, and what is left of it beside timestamps
 Floats = npt.NDArray[np.float64]
 BY_TIMESTAMPS, BY_OPTION = "timestamps", "option"
-OURS = "santacruz"
+OPTION = "option"  # the variant of a scenario in which santacruz has the option
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,10 @@ class Need:
 
     def with_option(self) -> "Need":
         """The same with the Santa Cruz option as the source; other congestion controls have no use for it."""
-        if jobs.parse_cc(self.cc).cc != OURS:
+        if jobs.parse_cc(self.cc).cc != jobs.TRACED:
             return self
         name, bracket, point = self.scenario.partition("[")
-        return dataclasses.replace(self, scenario=f"{name}-option{bracket}{point}")
+        return dataclasses.replace(self, scenario=f"{name}@{OPTION}{bracket}{point}")
 
 
 def point(name: str, cc: str, swept: Mapping[str, Any]) -> Need:
@@ -58,7 +61,7 @@ class Evidence:
 
     out: Path
     wanted: dict[tuple[str, str, int], Need] = field(default_factory=dict)
-    runs: dict[Need, dict[str, Any]] = field(default_factory=dict)
+    runs: dict[Need, RunResult] = field(default_factory=dict)
     points: dict[tuple[bool, str, int], bool] = field(default_factory=dict)
     source: str = BY_TIMESTAMPS
 
@@ -70,35 +73,33 @@ class Evidence:
         """The run that stands for a need, seen from this source."""
         return need.with_option() if self.source == BY_OPTION else need
 
-    def add(self, result: dict[str, Any]) -> None:
+    def add(self, result: RunResult) -> None:
         """Take a result."""
-        self.runs[self.wanted[_key(result["scenario"], result)]] = result
+        self.runs[self.wanted[_key(result.scenario, result)]] = result
 
-    def __getitem__(self, need: Need) -> dict[str, Any]:
+    def __getitem__(self, need: Need) -> RunResult:
         """Result of a run."""
         return self.runs[self.of(need)]
 
     def table(self, need: Need, name: str) -> dict[str, list[Any]]:
         """One of a run's tables."""
-        run, seen = self[need], self.of(need)
-        job = {"scenario": {"name": seen.scenario}, "cc": run["cc"], "cc_params": run["cc_params"], "seed": seen.seed}
-        return store.series(store.run_dir(self.out, job), name)
+        return store.series(store.run_dir(self.out, self[need]), name)
 
     def series(self, need: Need, table: str, column: str, since_s: float = 0) -> Floats:
         """A column of one of the run's tables (of the first flow, of the bottleneck's queue) from a time on."""
         columns = self.table(need, table)
         keep = np.array(columns["t"]) >= since_s
-        for key, main in (("id", MAIN_FLOW), ("queue", self[need]["queue"]["link"])):
+        for key, main in (("id", MAIN_FLOW), ("queue", self[need].queue.link)):
             if key in columns:
                 keep &= np.array(columns[key]) == main
         return np.array(columns[column], float)[keep]
 
 
-def _key(name: str, run: dict[str, Any]) -> tuple[str, str, int]:
-    return name, store.label(run["cc"], run["cc_params"]), run["seed"]
+def _key(name: str, run: Job | RunResult) -> tuple[str, str, int]:
+    return name, label(run.cc, run.cc_params), run.seed
 
 
-def plan(needs: Iterable[Need], evidence: Evidence) -> list[dict[str, Any]]:
+def plan(needs: Iterable[Need], evidence: Evidence) -> list[Job]:
     """Jobs of all runs that are needed, each once."""
     asked = list(needs)
     needs = list(dict.fromkeys(asked))
@@ -112,5 +113,5 @@ def plan(needs: Iterable[Need], evidence: Evidence) -> list[dict[str, Any]]:
         )
         for i, n in enumerate(needs)
     ]
-    evidence.wanted = {_key(j["scenario"]["name"], j): n for n, j in zip(needs, planned, strict=True)}
+    evidence.wanted = {_key(j.name, j): n for n, j in zip(needs, planned, strict=True)}
     return planned

@@ -5,21 +5,22 @@ import json
 import signal
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
-from rich.table import Table
 
 from hetlab.build import kernel
 from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, this_machine, two_hosts, virtual
-from hetlab.cli.tables import claims_table, show, table
+from hetlab.cli.tables import claims_list, claims_table, scenarios_table, show, table
 from hetlab.errors import LabError
 from hetlab.hosts import options
 from hetlab.machines import qemu_files
-from hetlab.model import files, jobs, scenario
-from hetlab.paths import BUILD, SCENARIOS
+from hetlab.model import files, jobs
+from hetlab.model.result import RunResult
+from hetlab.paths import BUILD
 
 app = typer.Typer(
     help="Experiments with TCP congestion control on the real kernel stack, in virtual time.",
@@ -60,10 +61,18 @@ def kernel_command(
 
 @app.command("run")
 def run_command(
-    scenarios: Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="names (hetlab list) or TOML files")],
+    scenarios: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SCENARIO...",
+            help="names (hetlab list) or TOML files; NAME@VARIANT, NAME[KEY=VALUE,...]: a point of a sweep",
+        ),
+    ],
     cc: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[:param=value,...]", help="congestion control; repeatable; default: the scenario's"),
+        typer.Option(
+            metavar="NAME[@PRESET][:param=value,...]", help="congestion control; repeatable; default: the scenario's"
+        ),
     ] = None,
     seed: Annotated[list[int] | None, typer.Option(help="seed; repeatable")] = None,
     seeds: Annotated[int | None, typer.Option(metavar="K", help="seeds 1 to K")] = None,
@@ -101,17 +110,17 @@ def run_command(
     two = options.options(on, sender, receiver, sender_address, receiver_address, traffic, netem, ssh_option)
     loaded = [s for name in scenarios for s in files.load(name, set_)]
     if patched is None:
-        patched = any(scenario.needs_option(s) for s in loaded)
+        patched = any(point.scenario.needs_option for point in loaded)
     variants = [jobs.parse_cc(text) for text in cc or []]
     planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds), trace)
     planned = [options.fit(job, two) for job in planned] if two else planned
     directory = out or BUILD / "results" / time.strftime("%Y%m%d-%H%M%S")
-    rows: list[dict[str, Any]] = []
+    rows: list[RunResult] = []
 
-    def report(result: dict[str, Any]) -> None:
+    def report(result: RunResult) -> None:
         rows.append(result)
         if as_json:
-            print(json.dumps(result), flush=True)
+            print(json.dumps(asdict(result)), flush=True)
 
     places = {"virtual": virtual(machines), "vm": emulated(kernel_, clock, machines), "host": this_machine}
     campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched)
@@ -127,6 +136,7 @@ def claims_command(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/claims")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object per claim on stdout")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="the table of docs/claims.md on stdout")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="what each needs and costs; nothing is run")] = False,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
 ) -> None:
     """Evaluate the papers' claims: paper, ours by each source of the forward delay, verdict.
@@ -137,6 +147,9 @@ def claims_command(
     from hetlab.claims.evidence import Evidence, plan
 
     chosen = evaluate.select(ids or [])
+    if list_:
+        show(claims_list(chosen))
+        return
     evidence = Evidence(out or BUILD / "claims")
     planned = plan((need for c in chosen for need in c.needs), evidence)
     campaign = carry_out(planned, virtual(machines), evidence.out, evidence.add)
@@ -156,7 +169,8 @@ def claims_command(
 def figures_command(
     directory: Annotated[Path | None, typer.Argument(metavar="DIR", help="default build/figures")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="how their names begin, e.g. fr-; repeatable; default: all")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="how their names begin, e.g. hybla-; repeatable; default: all"),
     ] = None,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
 ) -> None:
@@ -248,16 +262,8 @@ def packet_command(
 
 @app.command("list")
 def list_command() -> None:
-    """Scenarios, with what they model."""
-    t = Table(box=None, pad_edge=False)
-    t.add_column("scenario", no_wrap=True)
-    t.add_column("what it models")
-    t.add_column("length", justify="right", no_wrap=True)
-    for path in sorted(SCENARIOS.glob("*.toml")):
-        model = files.load(path.stem)[0].model
-        if not model.abstract:
-            t.add_row(path.stem, model.title, f"{model.duration_s:g} s")
-    show(t)
+    """Scenarios and their variants, with what they model."""
+    show(scenarios_table())
 
 
 @app.command("report")

@@ -17,7 +17,9 @@ from hetlab.hosts.runner import HostsRunner
 from hetlab.machines import qemu, qemu_files
 from hetlab.machines.runner import HostRunner, Runner, VirtualRunner, VmRunner
 from hetlab.model import jobs
-from hetlab.results import store
+from hetlab.model.congestion import label
+from hetlab.model.job import Job
+from hetlab.model.result import RunResult
 from hetlab.results.campaign import Campaign
 
 err = Console(stderr=True, highlight=False)
@@ -26,7 +28,7 @@ Place = Callable[[bool], tuple[Runner, dict[str, str]]]
 
 
 def carry_out(
-    planned: list[dict[str, Any]],
+    planned: list[Job],
     place: Place,
     out: Path,
     report: Any,
@@ -34,7 +36,7 @@ def carry_out(
 ) -> Campaign:
     """Run jobs with a progress bar on stderr; ``patched`` None: each on the kernel that its scenario needs."""
     kernel.tools(err)
-    kernel.skew_objects({ppm for job in planned for ppm in job["scenario"]["clock"].values()})
+    kernel.skew_objects({ppm for job in planned for ppm in job.scenario.clock.values()})
     groups = jobs.by_kernel(planned, patched)
     built = {of: place(of) for of in groups}
     campaign = Campaign(out, {}, report, draw_trace)
@@ -42,9 +44,9 @@ def carry_out(
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("running", total=len(planned))
 
-        def outcome(job: dict[str, Any], error: str | None, wall_s: float) -> None:
+        def outcome(job: Job, error: str | None, wall_s: float) -> None:
             campaign.outcome(job, error, wall_s)
-            name = f"{job['scenario']['name']} {job['cc']}"
+            name = f"{job.name} {job.cc}"
             bar.update(task, advance=1, description=name)
             if not err.is_terminal:
                 over = campaign.done + len(campaign.failed)
@@ -56,7 +58,7 @@ def carry_out(
     return campaign
 
 
-def draw_trace(directory: Path, result: dict[str, Any]) -> None:
+def draw_trace(directory: Path, result: RunResult) -> None:
     """trace.png in the directory of a traced run."""
     from hetlab.report import pictures, runs  # takes a second to import
 
@@ -104,7 +106,6 @@ def two_hosts(options: options.Options) -> Place:
 def fail_on(campaign: Campaign) -> None:
     """Name every failed run and exit with 1."""
     for job, text in campaign.failed:
-        name = store.label(job["cc"], job["cc_params"])
-        print(f"failed: {job['scenario']['name']} {name} seed {job['seed']}: {text}", file=sys.stderr)
+        print(f"failed: {job.name} {label(job.cc, job.cc_params)} seed {job.seed}: {text}", file=sys.stderr)
     if campaign.failed:
         raise typer.Exit(1)

@@ -5,7 +5,6 @@ A job is a JSON file; beside it ``NAME.begun`` (empty), then ``NAME.done`` (empt
 or ``NAME.error`` (text) say how it stands.
 """
 
-import json
 import socket
 import sys
 import traceback
@@ -16,6 +15,7 @@ from mininet.net import Mininet
 
 from hetlab.emulation.experiment import run_job, set_seed
 from hetlab.errors import LabError
+from hetlab.model.job import from_json
 
 WARM_UP_SEED = 1
 TCP_MEMORY = Path("/proc/sys/net/ipv4/tcp_mem")
@@ -56,7 +56,7 @@ def main() -> None:
     free_windows()
     warm_up()
     try:
-        run_job(json.loads(path.read_text()))
+        run_job(from_json(path.read_text()))
         path.with_suffix(".done").touch()
     except LabError as err:
         tell(path, str(err))

@@ -3,8 +3,7 @@
 
 Runs as root where the packets are: inside the virtual-time kernel or on a host.
 Needs the standard library, Mininet, tc, flowgen and hetprobe, nothing else.
-Input is a job (see jobs.py), a plain dict; the only output is files in its
-directory.
+Input is a job; the only output is files in its directory.
 """
 
 import ctypes
@@ -23,7 +22,12 @@ from hetlab.emulation.topo import HetNet, Network
 from hetlab.emulation.tracefs import Recording
 from hetlab.emulation.waiting_tc import WaitingTc
 from hetlab.errors import LabError
+from hetlab.model.congestion import module_of
+from hetlab.model.event import Change
+from hetlab.model.flow import Flow
+from hetlab.model.job import Job
 from hetlab.model.link import Loss
+from hetlab.model.scenario import Experiment
 
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 SETTLE_S = 3
@@ -36,17 +40,6 @@ STAGGER_S = 20e-6
 FLOW_AFTER_S = 10e-6
 EVENT_AFTER_S = 5e-6
 PR_SET_TIMERSLACK = 29
-MODULE_OF = {
-    "westwood_fr": "tcp_westwood_fr",
-    "westwood_gfr": "tcp_westwood_fr",
-}
-SEND_KEYS = {"tcp": ("proto", "bytes", "pace_mbit"), "udp": ("proto", "rate_mbit", "packet_bytes", "on_s", "off_s")}
-RECV_KEYS = {"tcp": ("proto", "rcvlowat", "clamp"), "udp": ("proto",)}
-
-
-def module_of(cc: str) -> str:
-    """Module that holds the parameters of a congestion control."""
-    return MODULE_OF.get(cc, f"tcp_{cc}")
 
 
 class Parameters:
@@ -113,29 +106,30 @@ def n_op_pkts() -> float:
     return float(Path("/sys/module/tcp_santacruz/parameters/n_op").read_text())
 
 
-def build_net(sc: dict[str, Any], seed: int) -> HetNet:
+def build_net(sc: Experiment, seed: int) -> HetNet:
     """Network of a resolved scenario, with the sysctls of every node."""
     HetLink.made = 0
     HetLink.reseed = (lambda end: f"echo {(seed << 16) + end} > {SEED_FILE}") if SEED_FILE.exists() else None
-    topo = Network(hosts=sc["hosts"], routers=sc["routers"], links=sc["links"])
-    net = HetNet(topo, route=sc["route"])
-    lines = [f"echo '{v}' > /proc/sys/{k.replace('.', '/')}" for k, v in sc["sysctl"].items()]
+    topo = Network(hosts=sc.hosts, routers=sc.routers, links=sc.links)
+    net = HetNet(topo, route=sc.route)
+    lines = [f"echo '{v}' > /proc/sys/{k.replace('.', '/')}" for k, v in sc.sysctl.items()]
     for node in net.hosts:
         for line in lines:
             out = node.cmd(f"{line} || echo failed").strip()
             if out:
                 raise LabError(f"{node.name}: sysctl {line}: {out}")
-    for host, ppm in sc["clock"].items():
+    for host, ppm in sc.clock.items():
         skew(net, host, ppm)
     return net
 
 
-def change_of(event: dict[str, Any]) -> dict[str, Any]:
-    """Keywords of HetLink.change for an event of a resolved scenario."""
-    values: dict[str, Any] = {k: event[k] for k in ("delay_ms", "rate_mbit") if k in event}
-    if "loss_percent" in event:
-        values["loss"] = Loss("random" if event["loss_percent"] else "none", event["loss_percent"])
-    return values | {"forward": event["way"] == "forward", "reverse": event["way"] == "reverse"}
+def change_of(change: Change) -> dict[str, Any]:
+    """Keywords of HetLink.change."""
+    values: dict[str, Any] = {"delay_ms": change.delay_ms, "rate_mbit": change.rate_mbit}
+    values = {name: value for name, value in values.items() if value is not None}
+    if change.loss_percent is not None:
+        values["loss"] = Loss("random" if change.loss_percent else "none", change.loss_percent)
+    return values | {"forward": change.way == "forward", "reverse": change.way == "reverse"}
 
 
 def sleep_until(t: float) -> None:
@@ -160,15 +154,15 @@ def begin_at(aligned: bool) -> float:
 class Run:
     """A running experiment and the processes that belong to it."""
 
-    def __init__(self, job: dict[str, Any], net: HetNet) -> None:
+    def __init__(self, job: Job, net: HetNet) -> None:
         self.job = job
-        self.sc = job["scenario"]
+        self.sc = job.scenario
         self.net = net
-        self.dir = Path(job["dir"])
+        self.dir = Path(job.dir)
         self.bin = os.environ.get("HETLAB_BIN", "")
         self._learn_routes()
-        self.t0 = begin_at(SEED_FILE.exists() or job.get("emulated", False))
-        self.until = self.sc["duration_s"] + 0.5
+        self.t0 = begin_at(SEED_FILE.exists() or job.emulated)
+        self.until = self.sc.duration_s + 0.5
         self.procs: list[tuple[str, subprocess.Popen[str]]] = []
         self.tc = WaitingTc()
 
@@ -182,36 +176,36 @@ class Run:
         The kernel takes snd_cwnd_clamp and ssthresh of a route from its cache of metrics
         alone, which a connection fills when it ends.
         """
-        tcp = [f for f in self.sc["flows"] if f["proto"] == "tcp"]
-        for src, dst in dict.fromkeys((f["src"], f["dst"]) for f in tcp):
-            if not set(self.sc["route"].get(src, "").split()) & {"cwnd", "ssthresh"}:
+        tcp = [f for f in self.sc.flows if f.proto == "tcp"]
+        for src, dst in dict.fromkeys((f.src, f.dst) for f in tcp):
+            if not set(self.sc.route.get(src, "").split()) & {"cwnd", "ssthresh"}:
                 continue
             self.net.get(src).cmd(f"echo 0 > {NO_METRICS}")
             t0 = time.clock_gettime(time.CLOCK_MONOTONIC) + 1
-            to = f"addr={self.net.address(src, dst, self.sc['ipv6'])},port={LEARN_PORT}"
+            to = f"addr={self.net.address(src, dst, self.sc.ipv6)},port={LEARN_PORT}"
             ends = {dst: f"role=recv,id=0,port={LEARN_PORT}", src: f"role=send,id=0,{to},bytes={LEARN_BYTES}"}
             words = [self.tool("flowgen"), "--t0", f"{t0:.9f}", "--out", os.devnull]
             procs = [self.net.get(host).popen([*words, flow], text=True) for host, flow in ends.items()]
             if faults := [p.communicate()[1] for p in procs if p.wait()]:
-                raise LabError(f"{src}: route: {self.sc['route'][src]}: {'; '.join(faults).strip()[-500:]}")
+                raise LabError(f"{src}: route: {self.sc.route[src]}: {'; '.join(faults).strip()[-500:]}")
             self.net.get(src).cmd(f"echo 1 > {NO_METRICS}")
 
     def start(self) -> None:
         """Start the probe and what changes links, then one flowgen per host that has flows."""
-        for event in self.sc["events"]:
-            link, forward = self.net.by_name[event["link"]], event["way"] == "forward"
+        for change in self.sc.events:
+            link, forward = self.net.by_name[change.link], change.way == "forward"
             for point in (link.queue_point(forward), link.impair_point(forward)):
                 if point:
                     self.tc.prepare(*point)
         self._probe()
-        for i, host in enumerate(self.sc["hosts"]):
+        for i, host in enumerate(self.sc.hosts):
             flows = self._flow_args(host)
             if not flows:
                 continue
             out = self.dir / f"flows-{host}.jsonl"
             t0 = self.t0 + (i + 1) * STAGGER_S
             args = [self.tool("flowgen"), "--t0", f"{t0:.9f}", "--out", str(out)]
-            args += ["--sample-ms", str(self.sc["measure"]["sample_ms"]), "--until", f"{self.until:.3f}"]
+            args += ["--sample-ms", str(self.sc.measure.sample_ms), "--until", f"{self.until:.3f}"]
             self._spawn(f"flowgen-{host}", self.net.get(host).popen(args + flows, text=True))
 
     def _spawn(self, name: str, proc: "subprocess.Popen[str]") -> None:
@@ -219,34 +213,33 @@ class Run:
 
     def _flow_args(self, host: str) -> list[str]:
         args = []
-        for flow in self.sc["flows"]:
-            if flow["src"] == host:
+        for flow in self.sc.flows:
+            if flow.src == host:
                 args.append(self._send_arg(flow))
-            if flow["dst"] == host:
-                keys = [f"{k}={flow[k]}" for k in RECV_KEYS[flow["proto"]] if flow.get(k)]
-                args.append(",".join(["role=recv", f"id={flow['id']}", f"port={flow['port']}", *keys]))
+            if flow.dst == host:
+                keys = [f"{k}={v}" for k, v in flow.given("receiver").items()]
+                args.append(",".join(["role=recv", f"id={flow.id}", f"port={flow.port}", *keys]))
         return args
 
-    def _send_arg(self, flow: dict[str, Any]) -> str:
-        addr = self.net.address(flow["src"], flow["dst"], self.sc["ipv6"])
-        words = ["role=send", f"id={flow['id']}", f"addr={addr}", f"port={flow['port']}"]
-        start = flow["start_s"] + FLOW_AFTER_S * (1 + flow["id"] / 1000)
-        words += [f"start={start:.9f}", f"duration={flow['duration_s']:g}"]
-        given = {k: flow[k] for k in SEND_KEYS[flow["proto"]] if flow.get(k)}
-        words += [f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in given.items()]
-        if flow["proto"] == "tcp":
-            words += [f"sport={flow['port'] + 20000}", f"cc={flow['cc'] or self.job['cc']}"]
+    def _send_arg(self, flow: Flow) -> str:
+        addr = self.net.address(flow.src, flow.dst, self.sc.ipv6)
+        words = ["role=send", f"id={flow.id}", f"addr={addr}", f"port={flow.port}"]
+        start = flow.start_s + FLOW_AFTER_S * (1 + flow.id / 1000)
+        words += [f"start={start:.9f}", f"duration={flow.duration_s:g}"]
+        words += [f"{k}={v}" for k, v in flow.given("sender").items()]
+        if flow.proto == "tcp":
+            words += [f"sport={flow.port + 20000}", f"cc={self.job.cc_of(flow.cc)}"]
         return ",".join(words)
 
     def _probe(self) -> None:
         args = [self.tool("hetprobe"), "--t0", f"{self.t0:.9f}", "--until", f"{self.until:.3f}"]
-        args += ["--out", str(self.dir), "--queue-ms", str(self.sc["measure"]["queue_ms"])]
-        for name in self.sc["measure"]["queues"]:
+        args += ["--out", str(self.dir), "--queue-ms", str(self.sc.measure.queue_ms)]
+        for name in self.sc.measure.queues:
             node, dev = self._queue(name)
             args += ["--queue", f"{name},/proc/{node.pid}/ns/net,{dev},root"]
         for label, node, dev, way in self._captures():
             args += ["--capture", f"{label},/proc/{node.pid}/ns/net,{dev},{way}"]
-        if self.sc["measure"]["pcap"]:
+        if self.sc.measure.pcap:
             args.append("--pcap")
         proc = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self._spawn("hetprobe", proc)
@@ -264,7 +257,7 @@ class Run:
     def _captures(self) -> list[tuple[str, Any, str, str]]:
         """Departure and arrival of the packets whose delay is measured."""
         found = []
-        for src, dst in self.sc["measure"]["owd"]:
+        for src, dst in self.sc.owd_pairs:
             first, forward = self.net.path(src, dst)[0]
             last, last_forward = self.net.path(src, dst)[-1]
             found.append((f"{src}-{dst}.tx", *first.departure_point(forward)))
@@ -274,7 +267,7 @@ class Run:
     def departed_ms(self) -> dict[str, float]:
         """For each measured pair, the delay before the point of departure."""
         found = {}
-        for src, dst in self.sc["measure"]["owd"]:
+        for src, dst in self.sc.owd_pairs:
             link, forward = self.net.path(src, dst)[0]
             found[f"{src}-{dst}"] = link.departed_ms(forward)
         return found
@@ -283,10 +276,10 @@ class Run:
         """Reseed just before the start, change links, wait for the end, check every process."""
         ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1)
         sleep_until(self.t0 - 0.5)
-        set_seed(self.job["seed"])
-        for event in self.sc["events"]:
-            sleep_until(self.t0 + event["at_s"] + EVENT_AFTER_S)
-            self.net.by_name[event["link"]].change(tc=self.tc, **change_of(event))
+        set_seed(self.job.seed)
+        for change in self.sc.events:
+            sleep_until(self.t0 + change.at_s + EVENT_AFTER_S)
+            self.net.by_name[change.link].change(tc=self.tc, **change_of(change))
         errors = []
         for name, proc in self.procs:
             out, err = proc.communicate()
@@ -325,18 +318,18 @@ class Run:
                 proc.communicate()
 
 
-def run_job(job: dict[str, Any]) -> None:
+def run_job(job: Job) -> None:
     """Run one job and leave meta.json beside the raw files; LabError on any failure."""
-    directory = Path(job["dir"])
+    directory = Path(job.dir)
     directory.mkdir(parents=True, exist_ok=True)
-    names = {f["cc"] or job["cc"] for f in job["scenario"]["flows"] if f["proto"] == "tcp"}
+    names = job.ccs
     require_cc(names)
     with ExitStack() as stack:
         # Before the seed: starting it draws random numbers
-        trace = stack.enter_context(Recording()) if job.get("trace") else None
-        seeded = set_seed(job["seed"])
-        stack.enter_context(Parameters(job["cc"], job["cc_params"]))
-        net = build_net(job["scenario"], job["seed"])
+        trace = stack.enter_context(Recording()) if job.trace else None
+        seeded = set_seed(job.seed)
+        stack.enter_context(Parameters(job.cc, job.cc_params))
+        net = build_net(job.scenario, job.seed)
         run = Run(job, net)
         try:
             run.start()

@@ -79,16 +79,16 @@ class HetLink(Link):
         self.label = label or f"{node1.name}-{node2.name}"
         names = Direction.__dataclass_fields__
         common = {k: params.pop(k) for k in list(params) if k in names}
-        self.forward = _direction(forward, common, mtu)
-        self.reverse = _direction(reverse, common, mtu)
+        self.forward = _direction(forward, common)
+        self.reverse = _direction(reverse, common)
         self.mtu = mtu
         self.offload = offload
         params.setdefault("intf", HetIntf)
         super().__init__(node1, node2, **params)
         ends = [(node1, self.intf1.name), (node2, self.intf2.name)]
         plans = [
-            plan(self.forward, ends[0][1], _ifb(ends[1][1]), is_host(node1)),
-            plan(self.reverse, ends[1][1], _ifb(ends[0][1]), is_host(node2)),
+            plan(self.forward, mtu, ends[0][1], _ifb(ends[1][1]), is_host(node1)),
+            plan(self.reverse, mtu, ends[1][1], _ifb(ends[0][1]), is_host(node2)),
         ]
         self.plans = plans
         for i, (node, dev) in enumerate(ends):
@@ -136,12 +136,12 @@ class HetLink(Link):
             way = replace(self.forward if ahead else self.reverse, **values)
             if "rate_mbit" in values:
                 node, dev = self.queue_point(ahead)
-                self._change(node, rate_qdiscs(way, dev), tc or start_tc)
+                self._change(node, rate_qdiscs(way, self.mtu, dev), tc or start_tc)
             if values.keys() - {"rate_mbit"}:
                 point = self.impair_point(ahead)
                 if not point:
                     raise LabError(f"link {self.label}: no delay or loss stage to change")
-                self._change(point[0], delay_qdisc(way, point[1], running=True), tc or start_tc)
+                self._change(point[0], delay_qdisc(way, self.mtu, point[1], running=True), tc or start_tc)
             if ahead:
                 self.forward = way
             else:
@@ -192,10 +192,10 @@ class HetLink(Link):
         return far.node, far.name, "in"
 
 
-def _direction(way: Direction | dict[str, Any] | None, common: dict[str, Any], mtu: int) -> Direction:
+def _direction(way: Direction | dict[str, Any] | None, common: dict[str, Any]) -> Direction:
     if isinstance(way, Direction):
         return way
-    values = {"mtu": mtu} | common | (way or {})
+    values = common | (way or {})
     loss = values.get("loss")
     if isinstance(loss, dict):
         values["loss"] = Loss(**loss)

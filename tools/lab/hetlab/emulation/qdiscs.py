@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hetlab.model.limits import in_range
-from hetlab.model.link import Direction
+from hetlab.model.link import Direction, Loss
 
 ETHERNET_HEADER = 14
 DELAY_LIMIT_PKTS = 1_000_000
@@ -37,13 +37,13 @@ class Qdisc:
     expect: dict[str, Any]
 
 
-def rate_qdiscs(d: Direction, dev: str) -> list[Qdisc]:
+def rate_qdiscs(d: Direction, mtu: int, dev: str) -> list[Qdisc]:
     """Rate and queue of a direction on device ``dev``; empty without a rate."""
     if d.rate_mbit is None:
         return []
     bit = round(d.rate_mbit * 1e6)
     if d.aqm == "fifo":
-        limit = d.queue_pkts + 1
+        limit = d.limit_pkts + 1
         return [
             Qdisc(
                 dev,
@@ -54,7 +54,7 @@ def rate_qdiscs(d: Direction, dev: str) -> list[Qdisc]:
         ]
     if d.aqm == "cake":
         return [_cake(d, dev, bit)]
-    return [_tbf(d, dev, bit), _aqm(d, dev)]
+    return [_tbf(d, mtu, dev, bit), _aqm(d, mtu, dev)]
 
 
 def _cake(d: Direction, dev: str, bit: int) -> Qdisc:
@@ -75,24 +75,24 @@ def _options(options: dict[str, str | int | float]) -> str:
     return " ".join(words)
 
 
-def _tbf(d: Direction, dev: str, bit: int) -> Qdisc:
+def _tbf(d: Direction, mtu: int, dev: str, bit: int) -> Qdisc:
     """Shaper above an AQM; it counts the Ethernet header, so the rate allows for it."""
-    gross = round(bit * (d.mtu + ETHERNET_HEADER) / d.mtu)
-    burst = d.mtu + 2 * ETHERNET_HEADER
-    limit = (d.queue_pkts + 1) * (d.mtu + ETHERNET_HEADER) + burst
+    gross = round(bit * (mtu + ETHERNET_HEADER) / mtu)
+    burst = mtu + 2 * ETHERNET_HEADER
+    limit = (d.limit_pkts + 1) * (mtu + ETHERNET_HEADER) + burst
     return Qdisc(dev, f"root handle 1: tbf rate {gross}bit burst {burst} limit {limit}", "tbf", {"rate": gross // 8})
 
 
-def _aqm(d: Direction, dev: str) -> Qdisc:
+def _aqm(d: Direction, mtu: int, dev: str) -> Qdisc:
     """The AQM below the shaper; RED takes thresholds in packets of mtu bytes."""
     parent = f"parent 1:1 handle 10: {d.aqm}"
     if d.aqm != "red":
-        return Qdisc(dev, f"{parent} limit {d.queue_pkts} {_options(d.aqm_options)}", d.aqm, {"limit": d.queue_pkts})
+        return Qdisc(dev, f"{parent} limit {d.limit_pkts} {_options(d.aqm_options)}", d.aqm, {"limit": d.limit_pkts})
     opts = {"min_pkts": 5, "max_pkts": 15, "probability": 0.1, "ecn": 0} | d.aqm_options
     in_range("probability", float(opts["probability"]))
-    size = d.mtu + ETHERNET_HEADER
+    size = mtu + ETHERNET_HEADER
     low, high = int(opts["min_pkts"]), int(opts["max_pkts"])
-    limit = d.queue_pkts * size
+    limit = d.limit_pkts * size
     burst = max(math.ceil((2 * low + high) / 3), 1)
     args = f"limit {limit} min {low * size} max {high * size} avpkt {size} burst {burst}"
     return Qdisc(
@@ -104,7 +104,7 @@ def _aqm(d: Direction, dev: str) -> Qdisc:
     )
 
 
-def delay_qdisc(d: Direction, dev: str, running: bool = False) -> list[Qdisc]:
+def delay_qdisc(d: Direction, mtu: int, dev: str, running: bool = False) -> list[Qdisc]:
     """Delay, jitter and loss of a direction on device ``dev``; empty without any, unless it is ``running``."""
     if not running and not d.delay_ms and not d.impaired:
         return []
@@ -117,11 +117,11 @@ def delay_qdisc(d: Direction, dev: str, running: bool = False) -> list[Qdisc]:
         words.append(f"{round(d.jitter_ms * 1000)}us")
         expect |= {"delay.jitter": d.jitter_ms / 1e3} if us else {}
     _timing(d, words, expect)
-    loss = d.loss.netem(d.mtu)
+    loss = _loss(d.loss, mtu)
     if loss:
         words.append(loss)
         key = "loss-gemodel.p" if d.loss.model == "gemodel" else "loss-random.loss"
-        expect[key] = d.loss.probability(d.mtu)
+        expect[key] = d.loss.probability(mtu)
     else:
         expect["loss-random"] = None
     if d.reorder_percent:
@@ -131,6 +131,16 @@ def delay_qdisc(d: Direction, dev: str, running: bool = False) -> list[Qdisc]:
         words.append(f"duplicate {d.duplicate_percent}%")
         expect["duplicate.duplicate"] = d.duplicate_percent / 100
     return [Qdisc(dev, f"root handle 1: netem {' '.join(words)}", "netem", expect)]
+
+
+def _loss(loss: Loss, mtu: int) -> str:
+    """Arguments of netem, empty without loss."""
+    p = 100 * loss.probability(mtu)
+    if not p:
+        return ""
+    if loss.model == "gemodel":
+        return f"loss gemodel {p:.6f}% {100 / loss.burst_pkts:.6f}% 100% 0%"
+    return f"loss random {p:.6f}%"
 
 
 def _timing(d: Direction, words: list[str], expect: dict[str, Any]) -> None:
@@ -153,13 +163,13 @@ class Plan:
     rate_far: bool
 
 
-def plan(d: Direction, near_dev: str, far_dev: str, from_host: bool) -> Plan:
+def plan(d: Direction, mtu: int, near_dev: str, far_dev: str, from_host: bool) -> Plan:
     """Distribute a direction over its two ends (see the module's text)."""
     if from_host and not d.impaired:
-        rate = rate_qdiscs(d, far_dev)
-        delay = delay_qdisc(d, near_dev)
+        rate = rate_qdiscs(d, mtu, far_dev)
+        delay = delay_qdisc(d, mtu, near_dev)
         return Plan(tuple(delay), tuple(rate), True)
-    return Plan(tuple(rate_qdiscs(d, near_dev)), tuple(delay_qdisc(d, far_dev)), False)
+    return Plan(tuple(rate_qdiscs(d, mtu, near_dev)), tuple(delay_qdisc(d, mtu, far_dev)), False)
 
 
 def mismatch(want: Qdisc, got: list[dict[str, Any]]) -> str:

@@ -6,7 +6,7 @@ second .2. Routes and neighbours are static, so nothing but the experiment's own
 packets crosses a link. A network with a link below 1280 bytes has no IPv6.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mininet.net import Mininet
@@ -15,6 +15,8 @@ from mininet.topo import Topo
 
 from hetlab.emulation.link import HetLink, shell
 from hetlab.errors import LabError
+from hetlab.model.graph import shortest_path
+from hetlab.model.link import Link as LinkModel
 
 MAC_BASE = "02:00:00:00"
 IPV6_MIN_MTU = 1280
@@ -52,15 +54,14 @@ class HetRouter(HetHost):
 class Network(Topo):
     """Hosts, routers and links by name.
 
-    hosts, routers: node names. links: mapping of link name to the keywords of
-    HetLink plus ``ends``, a pair of node names.
+    hosts, routers: node names. links: links of the model by name.
     """
 
     def build(
         self,
-        hosts: list[str],
-        routers: list[str],
-        links: Mapping[str, Mapping[str, Any]],
+        hosts: Sequence[str],
+        routers: Sequence[str],
+        links: Mapping[str, LinkModel],
         **_opts: Any,
     ) -> None:
         """Called by Mininet's Topo."""
@@ -69,8 +70,8 @@ class Network(Topo):
         for name in routers:
             self.addHost(name, cls=HetRouter)
         for name, link in links.items():
-            options = {k: v for k, v in link.items() if k != "ends"}
-            self.addLink(*link["ends"], label=name, cls=HetLink, **options)
+            ways = {"forward": link.forward, "reverse": link.back}
+            self.addLink(*link.ends, label=name, cls=HetLink, mtu=link.mtu, offload=link.offload, **ways)
 
 
 class HetNet(Mininet):
@@ -154,33 +155,19 @@ class HetNet(Mininet):
         ends = self._ends(number)
         if node in ends:
             return None
-        first = self._first_step(node, ends)
-        i, end, _peer = first
-        return f"10.0.{i}.{3 - end}", f"fd00:{i}::{3 - end}"
+        first, forward = self._shortest(node.name, [end.name for end in ends])[0]
+        gateway = 2 if forward else 1
+        return f"10.0.{first}.{gateway}", f"fd00:{first}::{gateway}"
 
-    def _first_step(self, node: Node, goals: tuple[Node, Node]) -> tuple[int, int, Node]:
-        """First link of a shortest path from a node to either goal."""
-        seen = {node}
-        front = [(step[2], step) for step in self._neighbours[node.name]]
-        while front:
-            following = []
-            for here, step in front:
-                if here in goals:
-                    return step
-                seen.add(here)
-                if getattr(here, "forwards", False):
-                    following += [(nxt, step) for _i, _e, nxt in self._neighbours[here.name] if nxt not in seen]
-            front = following
-        raise LabError(f"{node.name}: no path to the link {goals[0].name}-{goals[1].name}")
+    def _shortest(self, src: str, goals: list[str]) -> list[tuple[int, bool]]:
+        """Numbers of the links from a node to the nearest goal, each with its direction (True: forward)."""
+        pairs = [self._ends(i) for i in range(len(self.links))]
+        ends = {i: (one.name, two.name) for i, (one, two) in enumerate(pairs)}
+        return shortest_path(ends, lambda name: getattr(self.get(name), "forwards", False), src, goals)
 
     def path(self, src: str, dst: str) -> list[tuple[HetLink, bool]]:
         """Links from host to host, each with its direction (True: forward)."""
-        here, goal, hops = self.get(src), self.get(dst), []
-        while here is not goal:
-            i, end, peer = self._first_step(here, (goal, goal))
-            hops.append((self.links[i], end == 1))
-            here = peer
-        return hops
+        return [(self.links[i], forward) for i, forward in self._shortest(src, [dst])]
 
     def address(self, src: str, dst: str, ipv6: bool = False) -> str:
         """Address under which ``src`` reaches ``dst``: the one of the path's last link."""

@@ -18,7 +18,9 @@ from typing import Any
 
 from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, rate_qdiscs
 from hetlab.errors import LabError
+from hetlab.model.graph import shortest_path
 from hetlab.model.link import Direction, Loss
+from hetlab.model.scenario import WAYS, Experiment
 
 IFB = {"in": "hetlab-in", "out": "hetlab-out"}
 # What tc and the kernel load for this where it is not built in
@@ -28,46 +30,43 @@ ODD = ("jitter_ms", "jitter_in_order", "slot_ms", "slot_pkts", "reorder_percent"
 OWN = ("rate_mbit", "queue_pkts", "aqm", "aqm_options", "ack_filter")
 
 
-def path(sc: dict[str, Any], src: str, dst: str) -> list[tuple[str, bool]]:
+@dataclass(frozen=True)
+class Way:
+    """A direction of the whole path, and the MTU of its slowest link."""
+
+    direction: Direction
+    mtu: int
+
+
+def path(sc: Experiment, src: str, dst: str) -> list[tuple[str, bool]]:
     """Links from one host to the other, each with whether it is passed forward."""
-    front: list[tuple[str, list[tuple[str, bool]]]] = [(src, [])]
-    seen = {src}
-    while front:
-        node, links = front.pop(0)
-        if node == dst:
-            return links
-        for name, link in sc["links"].items():
-            if node in link["ends"]:
-                forward = node == link["ends"][0]
-                peer = link["ends"][1 if forward else 0]
-                if peer not in seen:
-                    seen.add(peer)
-                    front.append((peer, [*links, (name, forward)]))
-    raise LabError(f"{sc['name']}: no path from {src} to {dst}")
+    ends = {name: link.ends for name, link in sc.links.items()}
+    return shortest_path(ends, lambda node: node in sc.routers, src, (dst,))
 
 
-def one_way(sc: dict[str, Any], links: list[tuple[str, bool]]) -> Direction:
+def one_way(sc: Experiment, links: list[tuple[str, bool]]) -> Way:
     """All links of a way as one; LabError naming what does not add up."""
-    ways = [(name, sc["links"][name]["forward" if forward else "reverse"]) for name, forward in links]
-    odd = [(n, w) for n, w in ways if w["loss"]["model"] == "gemodel" or any(w[key] for key in ODD)]
+    ways = [(name, sc.links[name].way(WAYS[not forward]), sc.links[name].mtu) for name, forward in links]
+    odd = [(n, w) for n, w, _mtu in ways if w.loss.model == "gemodel" or any(getattr(w, key) for key in ODD)]
     if len(odd) > 1:
         names = ", ".join(f"link.{n}" for n, _w in odd)
-        raise LabError(f"{sc['name']}: --netem: jitter, slots, reordering or bursts of loss on several links: {names}")
-    narrow = min((w for _n, w in ways), key=lambda w: w["rate_mbit"] or math.inf)
-    values = {key: odd[0][1][key] for key in ODD} if odd else {}
-    values |= {key: narrow[key] for key in OWN}
-    delay_ms = sum(w["delay_ms"] for _n, w in ways)
-    return Direction(**values, delay_ms=delay_ms, loss=_loss(sc, ways), mtu=narrow["mtu"])
+        raise LabError(f"{sc.name}: --netem: jitter, slots, reordering or bursts of loss on several links: {names}")
+    _name, narrow, mtu = min(ways, key=lambda way: way[1].rate_mbit or math.inf)
+    values = {key: getattr(odd[0][1], key) for key in ODD} if odd else {}
+    values |= {key: getattr(narrow, key) for key in OWN}
+    delay_ms = sum(w.delay_ms for _n, w, _mtu in ways)
+    return Way(Direction(**values, delay_ms=delay_ms, loss=_loss(sc, [(w.loss, m) for _n, w, m in ways])), mtu)
 
 
-def _loss(sc: dict[str, Any], ways: list[tuple[str, dict[str, Any]]]) -> Loss:
-    lossy = [(Loss(**w["loss"]), w["mtu"]) for _n, w in ways if w["loss"]["model"] != "none"]
+def _loss(sc: Experiment, losses: list[tuple[Loss, int]]) -> Loss:
+    """Losses of links, each with the MTU there, as one."""
+    lossy = [(loss, mtu) for loss, mtu in losses if loss.model != "none"]
     if not lossy:
         return Loss()
     if len(lossy) == 1:
         return lossy[0][0]
     if any(loss.model == "gemodel" for loss, _mtu in lossy):
-        raise LabError(f"{sc['name']}: --netem: bursts of loss (gemodel) beside other loss on the path")
+        raise LabError(f"{sc.name}: --netem: bursts of loss (gemodel) beside other loss on the path")
     kept = math.prod(1 - loss.probability(mtu) for loss, mtu in lossy)
     return Loss("random", 100 * (1 - kept))
 
@@ -76,8 +75,8 @@ def _loss(sc: dict[str, Any], ways: list[tuple[str, dict[str, Any]]]) -> Loss:
 class Emulation:
     """One emulated link on a host: what arrives there and what leaves."""
 
-    arriving: Direction
-    leaving: Direction
+    arriving: Way
+    leaving: Way
 
     def describe(self) -> dict[str, Any]:
         """For the result."""
@@ -87,14 +86,14 @@ class Emulation:
         """Build it on interface ``dev`` for the ports of the flows with ``peer``."""
         self._refuse_qdisc(host, dev)
         host.call("change", args=["tc", "qdisc", "add", "dev", dev, "clsact"], undo=_tc_del(dev))
-        for way, direction in (("in", self.arriving), ("out", self.leaving)):
-            ifb = IFB[way]
+        for end, way in (("in", self.arriving), ("out", self.leaving)):
+            ifb = IFB[end]
             host.call("change", args=["ip", "link", "add", ifb, "type", "ifb"], undo=["ip", "link", "del", ifb])
             host.call("change", args=["ip", "link", "set", ifb, "up"], undo=None)
-            for q in _qdiscs(direction, ifb):
+            for q in _qdiscs(way, ifb):
                 host.call("change", args=["tc", "qdisc", "add", "dev", ifb, *q.args.split()], undo=None)
                 self._check(host, q)
-            for words in _filters(way, peer, ports):
+            for words in _filters(end, peer, ports):
                 args = ["tc", "filter", "add", "dev", dev, *words, "action", "mirred", "egress", "redirect", "dev", ifb]
                 host.call("change", args=args, undo=None)
 
@@ -126,10 +125,10 @@ def _tc_del(dev: str) -> list[str]:
     return ["tc", "qdisc", "del", "dev", dev, "clsact"]
 
 
-def _qdiscs(d: Direction, ifb: str) -> list[Qdisc]:
+def _qdiscs(way: Way, ifb: str) -> list[Qdisc]:
     """Delay and loss first; rate and queue are its children."""
-    first = delay_qdisc(d, ifb, running=True)
-    return first + [replace(q, args=_below(q.args)) for q in rate_qdiscs(d, ifb)]
+    first = delay_qdisc(way.direction, way.mtu, ifb, running=True)
+    return first + [replace(q, args=_below(q.args)) for q in rate_qdiscs(way.direction, way.mtu, ifb)]
 
 
 def _below(args: str) -> str:

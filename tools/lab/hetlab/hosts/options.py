@@ -2,12 +2,13 @@
 """What ``--on hosts`` is told, and whether a job fits two hosts."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from hetlab.errors import LabError
 from hetlab.hosts import netem
 from hetlab.hosts.traffic import TRAFFIC
+from hetlab.model.job import Job
+from hetlab.model.scenario import Experiment
 
 MOST_FLOWS = 64
 
@@ -45,49 +46,48 @@ def options(
     return Options(sender, receiver, sender_address, receiver_address, traffic, netem, tuple(ssh_options or ()))
 
 
-def fit(job: dict[str, Any], options: Options) -> dict[str, Any]:
+def fit(job: Job, options: Options) -> Job:
     """A job as two hosts can carry it out; LabError naming what they cannot do."""
-    sc = job["scenario"]
-    ends = list(dict.fromkeys(name for f in sc["flows"] for name in (f["src"], f["dst"])))
-    faults = [*_faults(sc, ends), *_flow_faults(sc, options)]
-    if job.get("trace"):
+    sc = job.scenario
+    faults = [*_faults(sc), *_flow_faults(sc, options)]
+    if job.trace:
         faults.append("--trace is not for --on hosts: use trace-cmd there")
     if faults:
-        raise LabError("\n".join(f"{sc['name']} does not fit --on hosts: {fault}" for fault in faults))
-    if options.netem != "none":
-        emulation(sc, options.netem)
-    measure = sc["measure"] | {"owd": [], "queues": [], "pcap": False}
+        raise LabError("\n".join(f"{sc.name} does not fit --on hosts: {fault}" for fault in faults))
+    measure = replace(sc.measure, queues=(), pcap=False)
     if options.netem == "none":
-        sc = sc | {"links": {}, "events": []}
-        measure["bottleneck"] = None
-    return job | {"scenario": sc | {"measure": measure}}
+        sc = replace(sc, links={}, events=())
+        measure = replace(measure, bottleneck=None)
+    else:
+        emulation(sc, options.netem)
+    return replace(job, scenario=replace(sc, measure=measure, owd_pairs=()))
 
 
-def _faults(sc: dict[str, Any], ends: list[str]) -> Iterator[str]:
-    if len(ends) != 2:
-        yield f"it has flows between {', '.join(ends)}; two hosts are the ends of one path"
-    for host, words in sc["route"].items():
+def _faults(sc: Experiment) -> Iterator[str]:
+    if len(sc.ends) != 2:
+        yield f"it has flows between {', '.join(sc.ends)}; two hosts are the ends of one path"
+    for host, words in sc.route.items():
         if words:
             yield f"route.{host} ({words}): routes of real hosts are not changed"
-    for host in sc["clock"]:
+    for host in sc.clock:
         yield f"clock.{host}: clocks of real hosts are not changed"
-    if len(sc["flows"]) > MOST_FLOWS:
-        yield f"{len(sc['flows'])} flows: at most {MOST_FLOWS}"
+    if len(sc.flows) > MOST_FLOWS:
+        yield f"{len(sc.flows)} flows: at most {MOST_FLOWS}"
 
 
-def _flow_faults(sc: dict[str, Any], options: Options) -> Iterator[str]:
-    for f in sc["flows"]:
-        if f["proto"] != "tcp":
-            yield f"flow.{f['name']} is {f['proto']}; only tcp flows are made"
-        elif why := TRAFFIC[options.traffic].refusal(f):
-            yield f"flow.{f['name']}: {why}"
-    if options.netem != "none" and sc["events"]:
+def _flow_faults(sc: Experiment, options: Options) -> Iterator[str]:
+    for flow in sc.flows:
+        if flow.proto != "tcp":
+            yield f"flow.{flow.name} is {flow.proto}; only tcp flows are made"
+        elif why := TRAFFIC[options.traffic].refusal(flow):
+            yield f"flow.{flow.name}: {why}"
+    if options.netem != "none" and sc.events:
         yield "its links change while it runs: not with --netem"
 
 
-def emulation(sc: dict[str, Any], on: str) -> netem.Emulation:
+def emulation(sc: Experiment, on: str) -> netem.Emulation:
     """The scenario's links as one, for the host that emulates them."""
-    src, dst = sc["flows"][0]["src"], sc["flows"][0]["dst"]
+    src, dst = sc.flows[0].src, sc.flows[0].dst
     there = netem.one_way(sc, netem.path(sc, src, dst))
     back = netem.one_way(sc, netem.path(sc, dst, src))
     return netem.Emulation(there, back) if on == "receiver" else netem.Emulation(back, there)

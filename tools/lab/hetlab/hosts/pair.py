@@ -22,7 +22,10 @@ from hetlab.hosts import netem, preflight
 from hetlab.hosts.connection import Host, Refusal
 from hetlab.hosts.options import Options, emulation
 from hetlab.hosts.traffic import TRAFFIC, Flowgen, Iperf3
+from hetlab.model import congestion
+from hetlab.model.job import Job
 from hetlab.model.resolve import DEFAULT_SYSCTL, FIRST_PORT
+from hetlab.model.scenario import Experiment
 
 REACH_LIMIT_S = 5.0
 POLL_S = 1.0
@@ -111,12 +114,12 @@ class Pair:
             host.facts = host.call("facts", dev=host.dev, modules=preflight.MODULES)
             host.read_clock()
 
-    def carry_out(self, job: dict[str, Any]) -> None:
+    def carry_out(self, job: Job) -> None:
         """Run a job and leave the files of experiment.run_job; then all is as before."""
-        sc = job["scenario"]
-        src, dst = sc["flows"][0]["src"], sc["flows"][0]["dst"]
+        sc = job.scenario
+        src, dst = sc.flows[0].src, sc.flows[0].dst
         ends = {src: self.sender, dst: self.receiver}
-        directory = Path(job["dir"])
+        directory = Path(job.dir)
         directory.mkdir(parents=True, exist_ok=True)
         traffic = TRAFFIC[self.options.traffic]()
         self._look()
@@ -131,13 +134,13 @@ class Pair:
         meta = {"kernel": self.sender.facts["release"], "seeded": False, "counters": counters, "hosts": begun}
         (directory / "meta.json").write_text(json.dumps(meta, indent=1))
 
-    def _set_up(self, job: dict[str, Any], ends: dict[str, Host]) -> None:
+    def _set_up(self, job: Job, ends: dict[str, Host]) -> None:
         """Everything that is undone afterwards."""
-        sc = job["scenario"]
+        sc = job.scenario
         senders: dict[str, set[str]] = {}
-        for f in sc["flows"]:
-            senders.setdefault(f["src"], set()).add(f["cc"] or job["cc"])
-        modules = [preflight.module_of(cc) for ccs in senders.values() for cc in ccs]
+        for flow in sc.flows:
+            senders.setdefault(flow.src, set()).add(job.cc_of(flow.cc))
+        modules = [congestion.module_of(cc) for ccs in senders.values() for cc in ccs]
         if self.options.netem != "none":
             modules += netem.MODULES
         for host in self.hosts:
@@ -146,35 +149,35 @@ class Pair:
             for cc in sorted(ccs):
                 self._congestion_control(ends[name], cc)
             self._parameters(ends[name], job)
-        own = {k: v for k, v in sc["sysctl"].items() if DEFAULT_SYSCTL.get(k) != v}
+        own = {k: v for k, v in sc.sysctl.items() if DEFAULT_SYSCTL.get(k) != v}
         for host in self.hosts:
             for key, value in (own | FRESH).items():
                 host.call("write", path=SYSCTL_DIR + key.replace(".", "/"), text=str(value))
-        self._reach({host: [f["port"] for f in sc["flows"] if ends[f["dst"]] is host] for host in self.hosts})
+        self._reach({host: [f.port for f in sc.flows if ends[f.dst] is host] for host in self.hosts})
         if self.options.netem != "none":
             self._emulate(sc)
 
     @staticmethod
     def _congestion_control(host: Host, cc: str) -> None:
         try:
-            host.call("congestion_control", name=cc, module=preflight.module_of(cc))
+            host.call("congestion_control", name=cc, module=congestion.module_of(cc))
         except Refusal as err:
             have = str(err).removeprefix(f"{host}: ")
             raise LabError(preflight.missing(host, cc, have)) from None
 
     @staticmethod
-    def _parameters(host: Host, job: dict[str, Any]) -> None:
-        module = preflight.module_of(job["cc"])
-        for name, value in job["cc_params"].items():
+    def _parameters(host: Host, job: Job) -> None:
+        module = congestion.module_of(job.cc)
+        for name, value in job.cc_params.items():
             known = host.call("parameters", module=module)
             if name not in known:
                 has = ", ".join(known) or "none"
-                raise LabError(f"{host}: {job['cc']}: no parameter {name!r}; it has: {has}")
+                raise LabError(f"{host}: {job.cc}: no parameter {name!r}; it has: {has}")
             try:
                 host.call("write", path=f"/sys/module/{module}/parameters/{name}", text=value)
             except Refusal as err:
                 described = host.call("range", module=module, name=name)
-                raise LabError(f"{job['cc']}: {name}={value} refused: {err}. {described}") from None
+                raise LabError(f"{job.cc}: {name}={value} refused: {err}. {described}") from None
 
     def _reach(self, ports: dict[Host, list[int]]) -> None:
         """Ports of hosts from the other one, and the round trip before any emulation."""
@@ -190,29 +193,29 @@ class Pair:
             host.call("unlisten")
         self.rtt_ms = min(best)
 
-    def _emulate(self, sc: dict[str, Any]) -> None:
+    def _emulate(self, sc: Experiment) -> None:
         where = self.sender if self.options.netem == "sender" else self.receiver
         peer = self.receiver if where is self.sender else self.sender
         links = emulation(sc, self.options.netem)
         for host in self.hosts:  # a queue counts packets; a virtual network card hands on large ones
             host.call("offloads_off", dev=host.dev)
-        links.install(where, where.dev, peer.address, [f["port"] for f in sc["flows"]])
-        if where is self.sender and links.leaving.rate_mbit:
+        links.install(where, where.dev, peer.address, [f.port for f in sc.flows])
+        if where is self.sender and links.leaving.direction.rate_mbit:
             self._warn(["--netem sender: the sender notices when its own queue is full, which is no loss to TCP"])
 
-    def _measure(self, traffic: Flowgen | Iperf3, job: dict[str, Any], ends: dict[str, Host]) -> dict[str, Any]:
+    def _measure(self, traffic: Flowgen | Iperf3, job: Job, ends: dict[str, Host]) -> dict[str, Any]:
         """Flows from their start to their end; what the result says about the hosts."""
         for host in self.hosts:
             host.facts["modules"] = host.call("modules", names=preflight.MODULES)
             host.read_clock()
-        sc = job["scenario"]
+        sc = job.scenario
         links = emulation(sc, self.options.netem) if self.options.netem != "none" else None
-        warnings = preflight.warnings(self.hosts, self.rtt_ms, job["cc"], links)
+        warnings = preflight.warnings(self.hosts, self.rtt_ms, job.cc, links)
         self._warn(warnings)
         before = [host.clock for host in self.hosts]
         t0_s = time.monotonic() + LEAD_S + 4 * max(c.uncertain_s for c in before)
         traffic.start(job, ends, t0_s)
-        self._wait(t0_s + sc["duration_s"])
+        self._wait(t0_s + sc.duration_s)
         for host in self.hosts:
             host.read_clock()
         return preflight.describe(self.hosts, before, self.rtt_ms, warnings) | {
@@ -236,11 +239,11 @@ class Pair:
             if running and time.monotonic() > end + OVERTIME_S:
                 raise LabError(f"the flows did not end {OVERTIME_S:g} s after their time")
 
-    def _counters(self, sc: dict[str, Any]) -> dict[str, Any]:
+    def _counters(self, sc: Experiment) -> dict[str, Any]:
         """As experiment.Run.counters, of the one emulated link; under the name of the bottleneck."""
         if self.options.netem == "none":
             return {}
-        name, _, way = (sc["measure"]["bottleneck"] or "path.forward").partition(".")
+        name, _, way = (sc.measure.bottleneck or "path.forward").partition(".")
         there, back = f"{name}.{way}", f"{name}.{'reverse' if way == 'forward' else 'forward'}"
         on_sender = self.options.netem == "sender"
         names = (back, there) if on_sender else (there, back)

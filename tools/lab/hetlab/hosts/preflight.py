@@ -11,28 +11,18 @@ from typing import Any
 from rich.table import Table
 
 from hetlab.build.kernel import module_sources
+from hetlab.model.congestion import module_of, ours
 from hetlab.paths import BUILD, TOP
 
-OUR_MODULES = {
-    "santacruz": "tcp_santacruz",
-    "westwood_fr": "tcp_westwood_fr",
-    "westwood_gfr": "tcp_westwood_fr",
-    "hybla_ext": "tcp_hybla_ext",
-}
-MODULES = sorted(set(OUR_MODULES.values()))
+MODULES = sorted(set(ours().values()))
 REAL_CLOCKS_S = 0.1
 SHOWN_OFFLOADS = {"tx-tcp-segmentation": "tso", "tx-generic-segmentation": "gso", "rx-gro": "gro", "rx-lro": "lro"}
-
-
-def module_of(cc: str) -> str:
-    """Module of a congestion control."""
-    return OUR_MODULES.get(cc, f"tcp_{cc}")
 
 
 def missing(host: Any, cc: str, have: str) -> str:
     """A congestion control that cannot be had, and what to do."""
     text = f"{host}: congestion control {cc!r} is not in its kernel {host.facts['release']}, which has: {have}."
-    if cc in OUR_MODULES:
+    if cc in ours():
         return f"{text} Install it there: make && make modules_install && depmod -a, or by DKMS"
     return f"{text} Its module {module_of(cc)} is not installed there"
 
@@ -127,8 +117,8 @@ def warnings(hosts: list[Any], rtt_ms: float, cc: str = "", links: Any = None) -
     if module in MODULES and origin(hosts[0], module) == "other":
         found.append(f"{hosts[0]}: {module} is not built from this tree's sources")
     if links:
-        rtt_ms += links.arriving.delay_ms + links.leaving.delay_ms
-        rate_mbit = min(way.rate_mbit or math.inf for way in (links.arriving, links.leaving))
+        rtt_ms += links.arriving.direction.delay_ms + links.leaving.direction.delay_ms
+        rate_mbit = min(way.direction.rate_mbit or math.inf for way in (links.arriving, links.leaving))
         most_mbit = window_mbit(hosts, rtt_ms)
         if most_mbit < rate_mbit < math.inf:
             found.append(f"tcp_rmem and tcp_wmem allow {most_mbit:.1f} Mbit/s at {rtt_ms:.0f} ms, not {rate_mbit:g}")

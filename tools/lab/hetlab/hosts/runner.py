@@ -3,7 +3,6 @@
 
 import os
 import time
-from typing import Any
 
 from rich.console import Console
 
@@ -11,6 +10,7 @@ from hetlab.build import kernel
 from hetlab.errors import LabError
 from hetlab.hosts import connection, options, pair
 from hetlab.machines.runner import Outcome
+from hetlab.model.job import Job
 
 
 class HostsRunner:
@@ -24,7 +24,7 @@ class HostsRunner:
             kernel.static_flowgen(os.uname().machine)  # agents do not wait for a compiler
         self.pair: pair.Pair | None = pair.Pair(options, console)
 
-    def run(self, jobs: list[dict[str, Any]], outcome: Outcome) -> None:
+    def run(self, jobs: list[Job], outcome: Outcome) -> None:
         """As VirtualRunner.run; LabError as soon as a host is not as before."""
         try:
             for job in jobs:
@@ -35,7 +35,7 @@ class HostsRunner:
         finally:
             self._disconnect()
 
-    def _one(self, job: dict[str, Any]) -> str | None:
+    def _one(self, job: Job) -> str | None:
         """What went wrong with a job, if anything; connects again after a connection was lost."""
         try:
             self._connected().carry_out(job)

@@ -5,19 +5,21 @@ All runners take the same jobs and leave the same files. A machine that dies or
 overruns its wall-clock limit costs its own job and no other.
 """
 
-import json
 import os
 import shlex
 import shutil
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from hetlab import paths
 from hetlab.errors import LabError
 from hetlab.machines import qemu, qemu_files, uml
+from hetlab.model.job import Job
+from hetlab.model.scenario import Experiment
 from hetlab.paths import BIN, VENV
 
 POLL_S = 0.05
@@ -27,18 +29,18 @@ WALL_FLOOR_S = 300.0
 # Booting and running an emulated machine costs several times as much
 VM_WALL_FACTOR = 4.0
 
-Outcome = Callable[[dict[str, Any], str | None, float], None]
+Outcome = Callable[[Job, str | None, float], None]
 
 
-def wall_limit_s(job: dict[str, Any]) -> float:
+def wall_limit_s(job: Job) -> float:
     """After this much real time a job counts as hung."""
-    return max(WALL_FLOOR_S, WALL_PER_VIRTUAL_S * float(job["scenario"]["duration_s"]))
+    return max(WALL_FLOOR_S, WALL_PER_VIRTUAL_S * job.scenario.duration_s)
 
 
 class Runner(Protocol):
     """Carries out jobs."""
 
-    def run(self, jobs: list[dict[str, Any]], outcome: Outcome) -> None:
+    def run(self, jobs: list[Job], outcome: Outcome) -> None:
         """Run all jobs; ``outcome(job, error or None, wall seconds)`` is called for each as it ends."""
 
 
@@ -48,11 +50,11 @@ class SideBySide:
     def __init__(self, machines: int | None = None) -> None:
         self.cpus = uml.cpus()[: machines or None]
 
-    def seat(self, job: dict[str, Any], directory: Path, cpu: int) -> "Seat":
+    def seat(self, job: Job, directory: Path, cpu: int) -> "Seat":
         """Start a machine for a job."""
         raise NotImplementedError
 
-    def run(self, jobs: list[dict[str, Any]], outcome: Outcome) -> None:
+    def run(self, jobs: list[Job], outcome: Outcome) -> None:
         """As of any runner."""
         queue = paths.scratch("queue-")
         waiting = list(enumerate(jobs))
@@ -79,7 +81,7 @@ class SideBySide:
 class Seat:
     """A job and its machine. See agent.py for the files through which they speak."""
 
-    def __init__(self, job: dict[str, Any], path: Path, machine: uml.Machine, limit_s: float) -> None:
+    def __init__(self, job: Job, path: Path, machine: uml.Machine, limit_s: float) -> None:
         self.job = job
         self.path = path
         self.machine = machine
@@ -117,10 +119,10 @@ class VirtualRunner(SideBySide):
         self.executable = executable
         self.modules = modules
 
-    def seat(self, job: dict[str, Any], directory: Path, cpu: int) -> Seat:
+    def seat(self, job: Job, directory: Path, cpu: int) -> Seat:
         """As of any runner."""
         path = directory / "job.json"
-        path.write_text(json.dumps(job))
+        path.write_text(job.as_json())
         script = f"exec {shlex.quote(str(VENV))}/bin/python -m hetlab.emulation.agent {shlex.quote(str(path))}"
         machine = uml.boot(self.executable, self.modules, script, directory, cpu)
         return Seat(job, path, machine, wall_limit_s(job))
@@ -134,16 +136,16 @@ class VmRunner(SideBySide):
         self.vm = vm
         self.clock = clock
 
-    def run(self, jobs: list[dict[str, Any]], outcome: Outcome) -> None:
+    def run(self, jobs: list[Job], outcome: Outcome) -> None:
         """As of any runner; says what Debian's kernels do otherwise than the lab's."""
-        for name in dict.fromkeys(job["scenario"]["name"] for job in jobs if _has_red(job["scenario"])):
+        for name in dict.fromkeys(job.name for job in jobs if _has_red(job.scenario)):
             print(f"hetlab: {name}: RED of {self.vm.release} lacks the lab's patch, see docs/vm.md", file=sys.stderr)
         super().run(jobs, outcome)
 
-    def seat(self, job: dict[str, Any], directory: Path, cpu: int) -> Seat:
+    def seat(self, job: Job, directory: Path, cpu: int) -> Seat:
         """As of any runner."""
         path = directory / "job.json"
-        path.write_text(json.dumps(job | {"dir": f"{qemu.OUT}/raw", "emulated": True}))
+        path.write_text(replace(job, dir=f"{qemu.OUT}/raw", emulated=True).as_json())
         script = f"exec python3 -m hetlab.emulation.agent {qemu.OUT}/job.json"
         machine = qemu.boot(
             self.vm,
@@ -157,9 +159,8 @@ class VmRunner(SideBySide):
         return VmSeat(job, directory / "out" / "job.json", machine, VM_WALL_FACTOR * wall_limit_s(job))
 
 
-def _has_red(scenario: dict[str, Any]) -> bool:
-    ways = (link.get(way) for link in scenario["links"].values() for way in ("forward", "reverse"))
-    return any(way and way.get("aqm") == "red" for way in ways)
+def _has_red(experiment: Experiment) -> bool:
+    return any(way.aqm == "red" for link in experiment.links.values() for way in (link.forward, link.back))
 
 
 class VmSeat(Seat):
@@ -175,7 +176,7 @@ class VmSeat(Seat):
         self.wall_s = time.monotonic() - self.machine.started
         raw = self.path.with_name("raw")
         if raw.is_dir():
-            shutil.move(raw, self.job["dir"])
+            shutil.move(raw, self.job.dir)
         return True
 
 
@@ -187,7 +188,7 @@ class HostRunner:
             raise LabError("--on host needs root (network namespaces, queueing disciplines)")
         os.environ["HETLAB_BIN"] = str(BIN)
 
-    def run(self, jobs: list[dict[str, Any]], outcome: Outcome) -> None:
+    def run(self, jobs: list[Job], outcome: Outcome) -> None:
         """As of any runner."""
         from mininet.log import setLogLevel  # Mininet is a system package: absent where only UML is used
 

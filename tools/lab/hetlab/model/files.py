@@ -2,42 +2,94 @@
 """Scenario files: TOML, checked before anything runs.
 
 A scenario may name a ``base`` it inherits from (tables are merged, everything
-else replaced) and a ``sweep`` (keys with lists of values: the cross product; keys
-joined by ``+`` get the same value).
+else replaced), a ``sweep`` (keys with lists of values: the cross product; keys
+joined by ``+`` get the same value), and variants of itself: the keys of
+``[variant.NAME]`` over its own. ``NAME@VARIANT[KEY=VALUE,...]`` is a point of
+the sweep of a variant.
 """
 
 import copy
 import itertools
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from hetlab.errors import LabError
-from hetlab.model.limits import LIMITS
-from hetlab.model.scenario import Scenario, ScenarioModel
-from hetlab.paths import SCENARIOS
+from hetlab.model import names
+from hetlab.model.scenario import Point
+from hetlab.model.validate import validate
+from hetlab.paths import PAPERS
 
-FORMAT = 1
+INHERITED_TEXTS = ("title", "note")
 
 
-def find(name: str) -> Path:
-    """File of a scenario: a path, or the name of one of ours."""
-    path = Path(name)
-    if path.suffix == ".toml" or "/" in name:
+@dataclass(frozen=True)
+class Address:
+    """Which scenario is meant: its file, its name without variant and point, a variant, a point of the sweep."""
+
+    path: Path
+    name: str
+    variant: str = ""
+    point: str = ""
+
+    @property
+    def full(self) -> str:
+        """Name with the variant."""
+        return f"{self.name}@{self.variant}" if self.variant else self.name
+
+    @property
+    def source(self) -> str:
+        """File and variant, for messages."""
+        below = self.path.is_relative_to(PAPERS)
+        file = str(self.path.relative_to(PAPERS)) if below else self.path.name
+        return f"{file}@{self.variant}" if self.variant else file
+
+
+def find(text: str) -> Address:
+    """A file by its path, or one of ours by its name; either with a variant and a point."""
+    head, bracket, rest = text.partition("[") if text.endswith("]") else (text, "", "")
+    point = rest[:-1] if bracket else ""
+    if head.endswith(".toml") or "/" in head:
+        name, at, variant = head.rpartition("@")
+        if not at or "/" in variant or variant.endswith(".toml"):
+            name, variant = head, ""
+        path = Path(name)
         if not path.is_file():
             raise LabError(f"{name}: no such scenario file")
-        return path
-    path = SCENARIOS / f"{name}.toml"
-    if not path.is_file():
-        known = ", ".join(p.stem for p in sorted(SCENARIOS.glob("*.toml")))
-        raise LabError(f"no scenario {name!r}; there are: {known}")
-    return path
+        return Address(path.resolve(), path.stem, variant, point)
+    name, _, variant = current(head).partition("@")
+    return Address(names.scenarios()[name].resolve(), name, variant, point)
+
+
+def current(name: str) -> str:
+    """Today's name of a scenario, with its variant; an old name is told on stderr."""
+    stem, at, variant = name.partition("@")
+    if stem in names.scenarios():
+        return name
+    for new in (names.renamed_scenario(stem), stem):
+        if found := _known(new):
+            names.tell(name, found + at + variant)
+            return found + at + variant
+    raise LabError(f"no scenario {name!r}; there are: {', '.join(names.scenarios())}")
+
+
+def _known(name: str) -> str:
+    """The name, or as a variant what was a scenario of its own: NAME-VARIANT; empty: neither is there."""
+    if name.partition("@")[0] in names.scenarios():
+        return name
+    stem, _, variant = name.rpartition("-")
+    known = stem in names.scenarios() and variant in variants(stem)
+    return f"{stem}@{variant}" if known else ""
+
+
+def variants(name: str) -> list[str]:
+    """Names of the variants of a scenario."""
+    return list(read(find(name.partition("@")[0]).path).get("variant", {}))
 
 
 def read(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Raw tables of a file, its bases merged in."""
+    """Raw tables of a file, its bases merged in, with its variants and theirs."""
     path = path.resolve()
     if path in seen:
         raise LabError(f"{path.name}: base: {' -> '.join(p.stem for p in (*seen, path))} goes in a circle")
@@ -49,10 +101,33 @@ def read(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
     if base is None:
         return data
     beside = path.parent / f"{base}.toml"
-    parent = read(beside if beside.is_file() else find(str(base)), (*seen, path))
+    parent = read(beside if beside.is_file() else find(str(base)).path, (*seen, path))
     parent.pop("abstract", None)
     parent.pop("sweep", None)
     return merge(parent, data)
+
+
+def chosen(data: dict[str, Any], address: Address) -> dict[str, Any]:
+    """Tables of a variant: its keys over the scenario's, whose sweep stays unless it has one of its own.
+
+    In its title and note ``{title}`` and ``{note}`` are the scenario's.
+    """
+    below = dict(data)
+    every = below.pop("variant", {})
+    if not isinstance(every, dict) or not all(isinstance(table, dict) for table in every.values()):
+        raise LabError(f"{address.source}: variant: must be tables [variant.NAME]")
+    if not address.variant:
+        return below
+    if address.variant not in every:
+        known = ", ".join(every) or "none"
+        raise LabError(f"{address.source}: no variant {address.variant!r}; there are: {known}")
+    above = dict(every[address.variant])
+    for key in INHERITED_TEXTS:
+        if isinstance(above.get(key), str):
+            above[key] = above[key].replace(f"{{{key}}}", str(below.get(key, "")))
+    if "sweep" in above:
+        below.pop("sweep", None)
+    return merge(below, above)
 
 
 def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -76,53 +151,39 @@ def assign(data: dict[str, Any], key: str, value: Any, where: str) -> None:
     data[last] = value
 
 
-def explain(err: ValidationError, source: str) -> str:
-    """Every fault of a scenario: file, key, value, allowed range."""
-    lines = []
-    for fault in err.errors():
-        key = ".".join(str(part) for part in fault["loc"]) or "scenario"
-        message = fault["msg"].removeprefix("Value error, ")
-        shown = "" if fault["type"] in ("missing", "value_error") else f" = {fault['input']!r}"
-        named = [part for part in fault["loc"] if isinstance(part, str)]
-        lines.append(f"{source}: {key}{shown}: {message}{_range_of(named[-1] if named else '')}")
-    return "\n".join(lines)
-
-
-def _range_of(name: str) -> str:
-    if name not in LIMITS:
-        return ""
-    low, high = LIMITS[name]
-    return f" (allowed range {low:g}..{high:g})"
-
-
-def load(name: str, sets: list[str] | None = None) -> list[Scenario]:
-    """Load a scenario with ``--set`` overrides; one Scenario per point of its sweep."""
-    path = find(name)
-    data = read(path)
+def load(name: str, sets: list[str] | None = None) -> list[Point]:
+    """Load a scenario with ``--set`` overrides; each point of its sweep, or the one that is named."""
+    address = find(name)
+    data = chosen(read(address.path), address)
     for item in sets or []:
         key, eq, text = item.partition("=")
         if not eq or not key:
             raise LabError(f"--set {item}: must be key=value, e.g. link.bottleneck.forward.rate_mbit=10")
         assign(data, key, parse_value(text), f"--set {item}")
-    data.setdefault("format", FORMAT)
-    _validate(path.stem, str(path.name), data)
+    validate(data, address.source)
     sweep = data.pop("sweep", {})
-    points = []
+    found = {}
     for values in itertools.product(*sweep.values()):
-        point = copy.deepcopy(data)
-        for keys, value in zip(sweep, values, strict=True):
-            for key in keys.split("+"):
-                assign(point, key, value, f"{path.name}: sweep")
-        suffix = ",".join(f"{k}={v}" for k, v in zip(sweep, values, strict=True))
-        points.append(_validate(f"{path.stem}[{suffix}]" if suffix else path.stem, path.name, point))
-    return points
+        at = dict(zip(sweep, values, strict=True))
+        suffix = ",".join(f"{k}={v}" for k, v in at.items())
+        if address.point in ("", suffix):
+            full = f"{address.full}[{suffix}]" if suffix else address.full
+            point = _at_point(data, at, address.source)
+            found[suffix] = Point(full, address.source, validate(point, address.source))
+    if not found:
+        raise LabError(
+            f"{address.full}: no point [{address.point}] of its sweep over {' and '.join(sweep) or 'nothing'}"
+        )
+    return list(found.values())
 
 
-def _validate(name: str, source: str, data: dict[str, Any]) -> Scenario:
-    try:
-        return Scenario(name, source, ScenarioModel.model_validate(data))
-    except ValidationError as err:
-        raise LabError(explain(err, source)) from err
+def _at_point(data: dict[str, Any], swept: dict[str, Any], source: str) -> dict[str, Any]:
+    """Tables with the values of a point of the sweep."""
+    point = copy.deepcopy(data)
+    for keys, value in swept.items():
+        for key in keys.split("+"):
+            assign(point, key, value, f"{source}: sweep")
+    return point
 
 
 def parse_value(text: str) -> Any:

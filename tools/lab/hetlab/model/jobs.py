@@ -2,18 +2,16 @@
 """From what the user asked for to jobs, and from finished jobs to results."""
 
 import itertools
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from hetlab import paths
 from hetlab.errors import LabError
+from hetlab.model import congestion
+from hetlab.model.job import Job
 from hetlab.model.resolve import resolve
-from hetlab.model.scenario import OPTION_SYSCTL, Scenario
+from hetlab.model.scenario import OPTION_SYSCTL, Experiment, Point
 
-CC = re.compile(r"^[a-z0-9_]{1,15}$")
-PARAM = re.compile(r"^([A-Za-z0-9_]+)=([^\s,]+)$")
 TRACED = "santacruz"
 
 
@@ -26,17 +24,8 @@ class Variant:
 
 
 def parse_cc(text: str) -> Variant:
-    """``NAME[:param=value,...]``."""
-    name, _, rest = text.partition(":")
-    if not CC.match(name):
-        raise LabError(f"--cc {text}: {name!r} is not a congestion control name (a-z, 0-9, _; at most 15)")
-    params = {}
-    for item in filter(None, rest.split(",")):
-        match = PARAM.match(item)
-        if not match:
-            raise LabError(f"--cc {text}: {item!r} must be param=value")
-        params[match[1]] = match[2]
-    return Variant(name, params)
+    """``NAME[@PRESET][:param=value,...]``."""
+    return Variant(*congestion.parse(text))
 
 
 def parse_seeds(seed: list[int], seeds: int | None) -> list[int] | None:
@@ -51,37 +40,32 @@ def parse_seeds(seed: list[int], seeds: int | None) -> list[int] | None:
     return list(range(1, seeds + 1)) if seeds else seed or None
 
 
-def make(
-    scenarios: list[Scenario], variants: list[Variant], seeds: list[int] | None, trace: bool = False
-) -> list[dict[str, Any]]:
+def make(points: list[Point], variants: list[Variant], seeds: list[int] | None, trace: bool = False) -> list[Job]:
     """All runs of a command: scenarios x congestion controls x seeds; ``trace`` those with santacruz."""
     scratch = paths.scratch("raw-")
-    jobs: list[dict[str, Any]] = []
-    for scenario in scenarios:
-        resolved = resolve(scenario)
-        chosen = variants or [Variant(name) for name in scenario.model.compare] or [Variant("cubic")]
-        for variant, seed in itertools.product(chosen, seeds or scenario.model.seeds):
-            jobs.append(one(scenario, resolved, variant, seed, scratch / f"{len(jobs):05d}", trace))
-    if trace and not any(job.get("trace") for job in jobs):
+    jobs: list[Job] = []
+    for point in points:
+        experiment = resolve(point)
+        chosen = variants or [Variant(name) for name in point.scenario.compare] or [Variant("cubic")]
+        for variant, seed in itertools.product(chosen, seeds or point.scenario.seeds):
+            jobs.append(one(point, experiment, variant, seed, scratch / f"{len(jobs):05d}", trace))
+    if trace and not any(job.trace for job in jobs):
         raise LabError(f"--trace: no flow of these runs uses {TRACED}")
     return jobs
 
 
-def one(
-    scenario: Scenario, resolved: dict[str, Any], variant: Variant, seed: int, directory: Path, trace: bool = False
-) -> dict[str, Any]:
+def one(point: Point, experiment: Experiment, variant: Variant, seed: int, directory: Path, trace: bool = False) -> Job:
     """One run, with raw results in a directory; ``trace`` asks for the events of santacruz if a flow uses it."""
-    own = scenario.model.params.get(variant.cc, {})
+    own = point.scenario.params.get(variant.cc, {})
     params = {k: str(v) for k, v in own.items()} | variant.params
-    job = {"scenario": resolved, "cc": variant.cc, "cc_params": params, "seed": seed, "dir": str(directory)}
-    used = {flow["cc"] or variant.cc for flow in resolved["flows"] if flow["proto"] == "tcp"}
-    return job | ({"trace": True} if trace and TRACED in used else {})
+    job = Job(scenario=experiment, cc=variant.cc, cc_params=params, seed=seed, dir=str(directory))
+    return replace(job, trace=trace and TRACED in job.ccs)
 
 
-def by_kernel(jobs: list[dict[str, Any]], patched: bool | None = None) -> dict[bool, list[dict[str, Any]]]:
+def by_kernel(jobs: list[Job], patched: bool | None = None) -> dict[bool, list[Job]]:
     """Jobs of the unpatched (False) and the patched kernel: as told, or as their sysctls need."""
-    groups: dict[bool, list[dict[str, Any]]] = {}
+    groups: dict[bool, list[Job]] = {}
     for job in jobs:
-        needs = OPTION_SYSCTL in job["scenario"]["sysctl"] if patched is None else patched
+        needs = OPTION_SYSCTL in job.scenario.sysctl if patched is None else patched
         groups.setdefault(needs, []).append(job)
     return groups

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Links as they are asked for: loss and the two directions; standard library only, guests import this."""
+"""Links: random loss, the two directions, the link between two nodes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
 
-from hetlab.errors import LabError
-from hetlab.model.limits import in_range
+from hetlab.model.keys import Checked, Key, ModelError
 
-AQM_KINDS = ("fifo", "red", "fq_codel", "codel", "pie", "fq", "cake")
-LOSS_MODELS = ("none", "random", "ber", "gemodel")
+Aqm = Literal["fifo", "red", "fq_codel", "codel", "pie", "fq", "cake"]
+QUEUE_PKTS = 1000
 
 
 @dataclass(frozen=True)
-class Loss:
+class Loss(Checked):
     """Random loss of one direction.
 
     ``random``: each packet with probability ``percent``. ``ber``: bit errors with
@@ -19,81 +19,95 @@ class Loss:
     burst begins with probability ``percent`` and lasts ``burst_pkts`` on average.
     """
 
-    model: str = "none"
-    percent: float = 0.0
-    ber: float = 0.0
-    burst_pkts: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.model not in LOSS_MODELS:
-            raise LabError(f"loss model={self.model!r}: one of {', '.join(LOSS_MODELS)}")
-        in_range("percent", self.percent, "loss percent")
-        in_range("ber", self.ber, "loss ber")
-        if self.burst_pkts < 1:
-            raise LabError(f"loss burst_pkts={self.burst_pkts:g}: allowed range is 1..")
+    model: Annotated[Literal["none", "random", "ber", "gemodel"], Key("none, random, ber or gemodel (bursts)")] = "none"
+    percent: Annotated[float, Key("probability of a loss, or of the begin of a burst", "percent")] = 0
+    ber: Annotated[float, Key("bit error rate", "ber")] = 0
+    burst_pkts: Annotated[float, Key("mean length of a burst of losses", low=1, high=1000)] = 1
 
     def probability(self, mtu: int) -> float:
-        """Probability that a full-size packet starts a loss."""
+        """Probability that a packet of ``mtu`` bytes starts a loss, 0..1."""
         if self.model == "ber":
             return float(1 - (1 - self.ber) ** (8 * mtu))
-        return self.percent / 100
-
-    def netem(self, mtu: int) -> str:
-        """Arguments of netem, empty without loss."""
-        p = 100 * self.probability(mtu)
-        if self.model == "none" or not p:
-            return ""
-        if self.model == "gemodel":
-            return f"loss gemodel {p:.6f}% {100 / self.burst_pkts:.6f}% 100% 0%"
-        return f"loss random {p:.6f}%"
+        return self.percent / 100 if self.model != "none" else 0.0
 
 
 @dataclass(frozen=True)
-class Direction:
+class Direction(Checked):
     """One direction of a link; ``None`` or 0 leaves a property out."""
 
-    rate_mbit: float | None = None
-    delay_ms: float = 0.0
-    jitter_ms: float = 0.0
-    jitter_in_order: bool = False
-    slot_ms: float | None = None
-    slot_pkts: int | None = None
-    queue_pkts: int = 1000
-    aqm: str = "fifo"
-    aqm_options: dict[str, str | int | float] = field(default_factory=dict)
-    ack_filter: bool = False
-    loss: Loss = Loss()
-    reorder_percent: float = 0.0
-    duplicate_percent: float = 0.0
-    mtu: int = 1500
+    rate_mbit: Annotated[float | None, Key("rate of IP packets; none: unlimited", "rate_mbit")] = None
+    delay_ms: Annotated[float, Key("propagation delay", "delay_ms")] = 0
+    jitter_ms: Annotated[float, Key("delay varies by up to this, evenly", "jitter_ms")] = 0
+    jitter_in_order: Annotated[bool, Key("jitter keeps the order of packets")] = False
+    slot_ms: Annotated[float | None, Key("packets leave in slots this far apart", "slot_ms")] = None
+    slot_pkts: Annotated[int | None, Key("packets of a slot at most", "slot_pkts")] = None
+    queue_pkts: Annotated[int | None, Key("packets that wait at most; none: 1000", "queue_pkts")] = None
+    queue_bdp: Annotated[float | None, Key("the same in bandwidth-delay products", "queue_bdp")] = None
+    aqm: Annotated[Aqm, Key("queue discipline")] = "fifo"
+    aqm_options: Annotated[dict[str, str | int | float], Key("its options, as tc(8) spells them")] = field(
+        default_factory=dict
+    )
+    ack_filter: Annotated[bool, Key("cake drops ACKs that a later one replaces")] = False
+    loss: Annotated[Loss, Key("random loss")] = field(default_factory=Loss)
+    reorder_percent: Annotated[float, Key("packets that overtake those that are delayed", "percent")] = 0
+    duplicate_percent: Annotated[float, Key("packets that arrive twice", "percent")] = 0
 
-    def __post_init__(self) -> None:
-        if self.aqm not in AQM_KINDS:
-            raise LabError(f"aqm={self.aqm!r}: one of {', '.join(AQM_KINDS)}")
-        if self.rate_mbit is not None:
-            in_range("rate_mbit", self.rate_mbit)
-        elif self.aqm != "fifo":
-            raise LabError(f"aqm={self.aqm!r} needs rate_mbit")
+    def check(self) -> None:
+        """Refuse what does not fit together: ModelError."""
+        if self.queue_pkts is not None and self.queue_bdp is not None:
+            raise ModelError("give queue_pkts or queue_bdp, not both")
+        if self.rate_mbit is None and (self.aqm != "fifo" or self.queue_bdp is not None):
+            raise ModelError(f"aqm={self.aqm!r} and queue_bdp need rate_mbit")
         if self.ack_filter and self.aqm != "cake":
-            raise LabError(f"ack_filter needs aqm='cake', not {self.aqm!r}")
-        for name in ("delay_ms", "jitter_ms", "queue_pkts", "mtu"):
-            in_range(name, getattr(self, name))
-        for name in ("slot_ms", "slot_pkts"):
-            if getattr(self, name) is not None:
-                in_range(name, getattr(self, name))
+            raise ModelError(f"ack_filter needs aqm='cake', not {self.aqm!r}")
         if self.slot_pkts is not None and self.slot_ms is None:
-            raise LabError(f"slot_pkts={self.slot_pkts} needs slot_ms")
-        in_range("percent", self.reorder_percent, "reorder_percent")
-        in_range("percent", self.duplicate_percent, "duplicate_percent")
+            raise ModelError(f"slot_pkts={self.slot_pkts} needs slot_ms")
+        if self.jitter_in_order and self.reorder_percent:
+            raise ModelError("give jitter_in_order or reorder_percent, not both")
+
+    @property
+    def limit_pkts(self) -> int:
+        """Packets that may wait in the queue."""
+        return QUEUE_PKTS if self.queue_pkts is None else self.queue_pkts
 
     @property
     def impaired(self) -> bool:
-        """Loss, jitter, slots, reordering or duplication: must follow the queue."""
+        """Loss, jitter, slots, reordering or duplication: these must follow the queue."""
         return bool(
-            self.loss.netem(self.mtu)
+            self.loss.probability(1)
             or self.jitter_ms
             or self.jitter_in_order
             or self.slot_ms
             or self.reorder_percent
             or self.duplicate_percent
         )
+
+    @property
+    def behind_queue(self) -> bool:
+        """Whether there is a stage behind the queue, for delay or impairment."""
+        return bool(self.delay_ms) or self.impaired or self.loss.model != "none"
+
+
+@dataclass(frozen=True)
+class Link(Checked):
+    """A link; a missing reverse direction is like the forward one without its queue discipline."""
+
+    ends: Annotated[tuple[str, str], Key("two nodes; from the first to the second is forward")]
+    mtu: Annotated[int, Key("largest IP packet, in bytes", "mtu")] = 1500
+    offload: Annotated[bool, Key("hosts at its ends use segmentation and receive offload")] = False
+    forward: Annotated[Direction, Key("from the first end to the second")] = field(default_factory=Direction)
+    reverse: Annotated[Direction | None, Key("from the second end to the first")] = None
+
+    def check(self) -> None:
+        """Refuse what does not fit together: ModelError."""
+        if self.offload and any(way.behind_queue for way in (self.forward, self.reverse) if way):
+            raise ModelError("with offload a link has rate and queue alone: give delay, jitter and loss to another one")
+
+    @property
+    def back(self) -> Direction:
+        """The reverse direction, filled in where it is not given."""
+        return self.reverse or replace(self.forward, aqm="fifo", aqm_options={}, ack_filter=False)
+
+    def way(self, name: str) -> Direction:
+        """The direction called ``forward`` or ``reverse``."""
+        return self.forward if name == "forward" else self.back

@@ -2,48 +2,19 @@
 """A scenario with everything filled in: directions, queues in packets, single flows and changes."""
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, replace
 
-from hetlab.errors import LabError
+from hetlab.model.event import Change, Event
+from hetlab.model.flow import Flow, Flows, Traffic
+from hetlab.model.graph import shortest_path
+from hetlab.model.keys import ModelError
 from hetlab.model.limits import LIMITS
-from hetlab.model.scenario import FlowModel, LinkModel, RouteModel, Scenario, ScenarioModel, Way, _direction
+from hetlab.model.link import Direction, Link
+from hetlab.model.scenario import WAYS, Experiment, Point, Route, Scenario, Sysctls
 
 FIRST_PORT = 5001
-
-
-def resolve(scenario: Scenario) -> dict[str, Any]:
-    """Plain dict for experiment.py: directions filled in, queues in packets, flows numbered."""
-    m = scenario.model
-    if m.abstract:
-        raise LabError(f"{scenario.source}: abstract, only a base for others")
-    links = {name: _link(m, name, link) for name, link in m.link.items()}
-    flows = _flows(m)
-    bottleneck = m.measure.bottleneck or _bottleneck(m)
-    queues = list(dict.fromkeys([bottleneck, *m.measure.queues])) if bottleneck else m.measure.queues
-    tested = {(f["src"], f["dst"]): None for f in flows if f["proto"] == "tcp" and not f["cc"]}
-    for wanted in ("tcp", "udp"):
-        tested = tested or {(f["src"], f["dst"]): None for f in flows if f["proto"] == wanted}
-    return {
-        "name": scenario.name,
-        "title": m.title,
-        "hosts": m.hosts,
-        "routers": m.routers,
-        "duration_s": m.duration_s,
-        "ipv6": m.ipv6,
-        "links": links,
-        "flows": flows,
-        "route": {n: r.spell(_bdp_pkts(m, n, r)) for n, r in m.route.items()},
-        "clock": {n: c.skew_ppm for n, c in m.clock.items() if c.skew_ppm},
-        "events": _events(m),
-        "sysctl": DEFAULT_SYSCTL | m.sysctl,
-        "measure": m.measure.model_dump()
-        | {"bottleneck": bottleneck, "queues": queues, "owd": [list(p) for p in tested] if m.measure.owd else []},
-    }
-
-
 # Windows never the limit, nothing remembered from an earlier connection
-DEFAULT_SYSCTL: dict[str, int | str] = {
+DEFAULT_SYSCTL: Sysctls = {
     "net.ipv4.tcp_rmem": "4096 8388608 268435456",
     "net.ipv4.tcp_wmem": "4096 1048576 268435456",
     "net.ipv4.tcp_no_metrics_save": 1,
@@ -51,87 +22,109 @@ DEFAULT_SYSCTL: dict[str, int | str] = {
 }
 
 
-def _link(m: ScenarioModel, name: str, link: LinkModel) -> dict[str, Any]:
-    ways = {way: _way(m, name, _direction(link, way), link.mtu) for way in ("forward", "reverse")}
-    return {"ends": list(link.ends), "mtu": link.mtu, "offload": link.offload} | ways
+def resolve(point: Point) -> Experiment:
+    """The experiment of a scenario: directions filled in, queues in packets, flows numbered. ModelError: the key."""
+    s = point.scenario
+    if s.abstract:
+        raise ModelError(f"{point.source}: abstract, only a base for others")
+    links = {name: _link(s, name, link) for name, link in s.link.items()}
+    flows = _flows(s)
+    bottleneck = s.measure.bottleneck or _bottleneck(s)
+    queues = tuple(dict.fromkeys([bottleneck, *s.measure.queues])) if bottleneck else s.measure.queues
+    return Experiment(
+        name=point.name,
+        title=s.title,
+        hosts=s.hosts,
+        routers=s.routers,
+        duration_s=s.duration_s,
+        ipv6=s.ipv6,
+        links=links,
+        flows=flows,
+        route={node: route.spell(_bdp_pkts(s, node, route)) for node, route in s.route.items()},
+        clock={host: clock.skew_ppm for host, clock in s.clock.items() if clock.skew_ppm},
+        events=_events(s),
+        sysctl=DEFAULT_SYSCTL | s.sysctl,
+        measure=replace(s.measure, bottleneck=bottleneck, queues=queues),
+        owd_pairs=_under_test(flows) if s.measure.owd else (),
+    )
 
 
-def _events(m: ScenarioModel) -> list[dict[str, Any]]:
+def _under_test(flows: tuple[Flow, ...]) -> tuple[tuple[str, str], ...]:
+    """Pairs of hosts with a flow under test; without any, with a TCP flow, or with any."""
+    groups = (
+        [f for f in flows if f.proto == "tcp" and not f.cc],
+        [f for f in flows if f.proto == "tcp"],
+        list(flows),
+    )
+    chosen = next((group for group in groups if group), [])
+    return tuple(dict.fromkeys((f.src, f.dst) for f in chosen))
+
+
+def _link(s: Scenario, name: str, link: Link) -> Link:
+    forward, reverse = (_in_packets(s, name, link.way(way), link.mtu) for way in WAYS)
+    return replace(link, forward=forward, reverse=reverse)
+
+
+def _in_packets(s: Scenario, name: str, way: Direction, mtu: int) -> Direction:
+    """A direction with its queue in packets."""
+    if way.queue_bdp is None:
+        return replace(way, queue_pkts=way.limit_pkts)
+    assert way.rate_mbit is not None
+    bdp_pkts = way.rate_mbit * 1e6 * base_rtt_ms(s, name) / 1e3 / 8 / mtu
+    return replace(way, queue_pkts=max(math.ceil(way.queue_bdp * bdp_pkts), 1), queue_bdp=None)
+
+
+def _events(s: Scenario) -> tuple[Change, ...]:
     """Every single change of a direction until the end, in the order of time."""
-    found: list[dict[str, Any]] = []
-    for event in m.event:
-        turns = 1 if event.every_s is None else max(math.ceil((m.duration_s - event.at_s) / event.every_s), 0)
-        for i in range(turns):
-            at_s = event.at_s + i * (event.every_s or 0)
-            values = {name: cycle[i % len(cycle)] for name, cycle in event.changes.items()}
-            for way in event.ways:
-                found.append({"at_s": at_s, "link": event.link, "way": way} | _in_mbit(values, m.link[event.link], way))
-    return sorted((e for e in found if e["at_s"] < m.duration_s), key=lambda e: float(e["at_s"]))
+    found = [
+        change for event in s.event for i in range(_turns(event, s.duration_s)) for change in _changes(s, event, i)
+    ]
+    return tuple(sorted((c for c in found if c.at_s < s.duration_s), key=lambda c: c.at_s))
 
 
-def _in_mbit(values: dict[str, float], link: LinkModel, way: str) -> dict[str, float]:
-    """Changes of a direction, with a share of its rate as a rate."""
-    rate_mbit = _direction(link, way).rate_mbit
-    if "rate_share" not in values or rate_mbit is None:
-        return values
-    others = {name: value for name, value in values.items() if name != "rate_share"}
-    return others | {"rate_mbit": values["rate_share"] * rate_mbit}
+def _turns(event: Event, duration_s: float) -> int:
+    """How many times an event happens."""
+    return 1 if event.every_s is None else max(math.ceil((duration_s - event.at_s) / event.every_s), 0)
 
 
-def _bdp_pkts(m: ScenarioModel, node: str, route: RouteModel) -> float:
+def _changes(s: Scenario, event: Event, i: int) -> list[Change]:
+    """Changes of the i-th time, one a direction; a share of a rate as a rate."""
+    values = {name: cycle[i % len(cycle)] for name, cycle in event.changes.items()}
+    share = values.pop("rate_share", None)
+    found = []
+    for way in event.ways:
+        rate_mbit = s.link[event.link].way(way).rate_mbit
+        own = {} if share is None or rate_mbit is None else {"rate_mbit": share * rate_mbit}
+        at_s = event.at_s + i * (event.every_s or 0)
+        found.append(Change(at_s=at_s, link=event.link, way=way, **(values | own)))
+    return found
+
+
+def _bdp_pkts(s: Scenario, node: str, route: Route) -> float:
     """Bandwidth-delay product of the first flow from a node, in packets; 0 where nothing counts in it."""
     if route.cwnd_max_bdp is None:
         return 0
-    flow = next((f for f in m.flow.values() if f.src == node), None)
-    narrow = _narrowest(m, flow) if flow else None
+    flow = next((f for f in s.flow.values() if f.src == node), None)
+    narrow = _narrowest(s, flow) if flow else None
     if narrow is None:
-        raise LabError(f"route.{node}.cwnd_max_bdp: no flow from {node} over a link with rate_mbit")
-    link = m.link[narrow.link]
-    return narrow.rate_mbit * 1e6 * base_rtt_ms(m, narrow.link) / 1e3 / 8 / link.mtu
+        raise ModelError(f"route.{node}.cwnd_max_bdp: no flow from {node} over a link with rate_mbit")
+    return narrow.rate_mbit * 1e6 * base_rtt_ms(s, narrow.link) / 1e3 / 8 / s.link[narrow.link].mtu
 
 
-def _way(m: ScenarioModel, name: str, way: Way, mtu: int) -> dict[str, Any]:
-    out = way.model_dump(exclude={"queue_bdp"})
-    out["mtu"] = mtu
-    if way.queue_bdp is not None:
-        assert way.rate_mbit is not None
-        bdp_pkts = way.rate_mbit * 1e6 * base_rtt_ms(m, name) / 1e3 / 8 / mtu
-        out["queue_pkts"] = max(math.ceil(way.queue_bdp * bdp_pkts), 1)
-    elif way.queue_pkts is None:
-        out["queue_pkts"] = 1000
-    return out
-
-
-def base_rtt_ms(m: ScenarioModel, through: str | None = None) -> float:
+def base_rtt_ms(s: Scenario, through: str | None = None) -> float:
     """Longest round trip propagation delay of a flow (through a link), both ways."""
     best = 0.0
-    for flow in m.flow.values():
-        path = _path(m, flow.src, flow.dst)
+    for flow in s.flow.values():
+        path = [name for name, _forward in _path(s, flow)]
         if through is not None and through not in path:
             continue
-        best = max(best, sum(m.link[n].forward.delay_ms + _reverse_delay(m.link[n]) for n in path))
+        best = max(best, sum(s.link[n].forward.delay_ms + s.link[n].back.delay_ms for n in path))
     return best
 
 
-def _reverse_delay(link: LinkModel) -> float:
-    return (link.reverse or link.forward).delay_ms
-
-
-def _path(m: ScenarioModel, src: str, dst: str) -> list[str]:
-    """Names of the links of a shortest path."""
-    front: list[tuple[str, list[str]]] = [(src, [])]
-    seen = {src}
-    while front:
-        node, path = front.pop(0)
-        if node == dst:
-            return path
-        for name, link in m.link.items():
-            if node in link.ends:
-                peer = link.ends[1] if node == link.ends[0] else link.ends[0]
-                if peer not in seen and (peer == dst or peer in m.routers):
-                    seen.add(peer)
-                    front.append((peer, [*path, name]))
-    raise LabError(f"no path from {src} to {dst}: hosts do not forward, routers do")
+def _path(s: Scenario, flow: Traffic) -> list[tuple[str, bool]]:
+    ends = {name: link.ends for name, link in s.link.items()}
+    return shortest_path(ends, lambda node: node in s.routers, flow.src, (flow.dst,))
 
 
 @dataclass(frozen=True)
@@ -143,51 +136,44 @@ class Narrow:
     rate_mbit: float
 
 
-def _narrowest(m: ScenarioModel, flow: FlowModel) -> Narrow | None:
+def _narrowest(s: Scenario, flow: Traffic) -> Narrow | None:
     """On the path of a flow; None if no link of it has a rate."""
-    here, best = flow.src, None
-    for name in _path(m, flow.src, flow.dst):
-        link = m.link[name]
-        way = "forward" if here == link.ends[0] else "reverse"
-        here = link.ends[1] if way == "forward" else link.ends[0]
-        rate_mbit = _direction(link, way).rate_mbit
-        if rate_mbit is not None and (best is None or rate_mbit < best.rate_mbit):
-            best = Narrow(name, way, rate_mbit)
-    return best
+    ways = [(name, WAYS[not forward]) for name, forward in _path(s, flow)]
+    rates = [(name, way, s.link[name].way(way).rate_mbit) for name, way in ways]
+    rated = [Narrow(name, way, rate) for name, way, rate in rates if rate is not None]
+    return min(rated, key=lambda narrow: narrow.rate_mbit, default=None)
 
 
-def _bottleneck(m: ScenarioModel) -> str | None:
+def _bottleneck(s: Scenario) -> str | None:
     """Direction with the smallest rate on the path of the first flow."""
-    narrow = _narrowest(m, next(iter(m.flow.values())))
+    narrow = _narrowest(s, next(iter(s.flow.values())))
     return f"{narrow.link}.{narrow.way}" if narrow else None
 
 
-def _flows(m: ScenarioModel) -> list[dict[str, Any]]:
-    out: list[dict[str, Any]] = []
-    for name, flow in m.flow.items():
-        rate = {"rate_mbit": _flow_mbit(m, name, flow)}
-        for i in range(flow.count):
-            start = flow.start_s + i * flow.stagger_s
-            left = max(m.duration_s - start, LIMITS["duration_s"][0])
-            out.append(
-                flow.model_dump(exclude={"count", "stagger_s", "rate_share"})
-                | rate
-                | {
-                    "id": len(out),
-                    "name": name if flow.count == 1 else f"{name}{i}",
-                    "port": FIRST_PORT + len(out),
-                    "start_s": start,
-                    "duration_s": min(flow.duration_s or left, left),
-                }
-            )
-    return out
+def _flows(s: Scenario) -> tuple[Flow, ...]:
+    """Every single flow, numbered."""
+    found: list[Flow] = []
+    for name, flows in s.flow.items():
+        common = {f.name: getattr(flows, f.name) for f in fields(Traffic)} | {"rate_mbit": _flow_mbit(s, name, flows)}
+        for i in range(flows.count):
+            start_s = flows.start_s + i * flows.stagger_s
+            left_s = max(s.duration_s - start_s, LIMITS["duration_s"][0])
+            own = {
+                "id": len(found),
+                "name": name if flows.count == 1 else f"{name}{i}",
+                "port": FIRST_PORT + len(found),
+                "start_s": start_s,
+                "duration_s": min(flows.duration_s or left_s, left_s),
+            }
+            found.append(Flow(**(common | own)))
+    return tuple(found)
 
 
-def _flow_mbit(m: ScenarioModel, name: str, flow: FlowModel) -> float | None:
+def _flow_mbit(s: Scenario, name: str, flows: Flows) -> float | None:
     """Rate of a flow, where it has one of its own."""
-    if flow.rate_share is None:
-        return flow.rate_mbit
-    narrow = _narrowest(m, flow)
+    if flows.rate_share is None:
+        return flows.rate_mbit
+    narrow = _narrowest(s, flows)
     if narrow is None:
-        raise LabError(f"flow.{name}.rate_share: no link from {flow.src} to {flow.dst} has rate_mbit")
-    return flow.rate_share * narrow.rate_mbit
+        raise ModelError(f"flow.{name}.rate_share: no link from {flows.src} to {flows.dst} has rate_mbit")
+    return flows.rate_share * narrow.rate_mbit

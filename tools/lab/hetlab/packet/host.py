@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hetlab.errors import LabError
 from hetlab.machines import exec_uml
+from hetlab.model import names
 from hetlab.packet.model import Env, Script
 from hetlab.packet.parser import parse
 from hetlab.paths import TOP, VENV
@@ -47,8 +48,9 @@ def _ours() -> dict[Path, Script]:
 
 
 def scripts_of(claim: str) -> tuple[Path, ...]:
-    """Scripts of tests/packet that name a claim."""
-    return tuple(path for path, script in _ours().items() if script.directives.get("claim") == claim)
+    """Scripts of tests/packet that name a claim, by its name of today or an older one."""
+    known = {claim, *names.old_forms(claim)}
+    return tuple(path for path, script in _ours().items() if script.directives.get("claim") in known)
 
 
 def versions_of(path: Path) -> tuple[int, ...]:

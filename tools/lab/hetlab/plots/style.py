@@ -3,7 +3,6 @@
 
 import functools
 import io
-import tomllib
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -16,6 +15,8 @@ import numpy.typing as npt
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
+from hetlab.model import congestion
+
 Floats = npt.NDArray[np.float64]
 Series = tuple[Floats, Floats]
 P = ParamSpec("P")
@@ -24,7 +25,6 @@ WIDE_IN = 10.0
 NARROW_IN = 5.6
 INK = "#333333"
 TIME = "time (s)"
-SCHEMES = Path(__file__).with_name("schemes.toml")
 RC: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8.5,
@@ -73,12 +73,8 @@ STRANGERS = ("#7f8c6a", "#8c6a7f", "#6a7f8c", "#8c826a", "#6a8c85", "#75708f")
 
 @functools.cache
 def schemes() -> dict[str, Style]:
-    """The styles of schemes.toml."""
-    tables = tomllib.loads(SCHEMES.read_text())
-    return {
-        cc: Style(t["name"], t["colour"], tuple(t["dash"]), t["marker"], t["ours"], order)
-        for order, (cc, t) in enumerate(tables.items())
-    }
+    """The styles of the congestion controls that are known."""
+    return {cc: Style(c.name, c.colour, c.dash, c.marker, c.ours, c.order) for cc, c in congestion.known().items()}
 
 
 def styles(labels: Iterable[str]) -> dict[str, Style]:
@@ -90,7 +86,8 @@ def styles(labels: Iterable[str]) -> dict[str, Style]:
     found: dict[str, Style] = {}
     taken: dict[str, set[int]] = {}
     for label in sorted(set(labels)):
-        cc, _, params = label.partition(":")
+        cc = congestion.family(label)
+        params = label[len(cc) + 1 :]
         style = schemes().get(cc) or _stranger(cc)
         if params:
             number, used = zlib.crc32(params.encode()) % VARIATIONS, taken.setdefault(cc, set())
@@ -112,7 +109,7 @@ def _vary(style: Style, params: str, number: int) -> Style:
     shade = SHADES[number // len(DASHES)]
     rgb = np.asarray(to_rgb(style.colour))
     rgb = rgb + (1 - rgb) * shade if shade > 0 else rgb * (1 + shade)
-    name = f"{style.name} {params.replace(',', ', ')}"
+    name = f"{style.name} {params.replace(':', ',').replace(',', ', ')}"
     turn = number % len(DASHES)
     return replace(style, name=name, colour=to_hex(tuple(rgb)), dash=DASHES[turn], marker=MARKERS[turn])
 

@@ -1,94 +1,138 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A scenario in words."""
+"""A scenario in words: every key of the model shows, those without a column of their own under their name."""
 
-from collections.abc import Mapping
+from collections.abc import Collection
+from dataclasses import MISSING, fields
 from typing import Any
 
-from hetlab.report.runs import NONE, Group
+from hetlab.model.event import Change
+from hetlab.model.flow import Flow
+from hetlab.model.keys import Checked
+from hetlab.model.link import Link, Loss
+from hetlab.model.scenario import WAYS, Experiment
+from hetlab.report.runs import Group
+from hetlab.results.columns import NONE
 
 MANY_FLOWS = 6
+MOST_EVENTS = 24
+UNITS = {"ms": "ms", "s": "s", "mbit": "Mbit/s", "pkts": "pkts", "percent": "%", "bytes": "bytes", "ppm": "ppm"}
+WAY_HEADS = ("direction", "from → to", "rate", "delay", "queue", "loss", "MTU", "more")
+FLOW_HEADS = ("flow", "from → to", "protocol", "congestion control", "start", "ends after", "more")
+EVENT_HEADS = ("time", "direction", "change")
 
 
-# ------------------------------------------------------------- the scenario
+def quantity(name: str, value: Any) -> str:
+    """A key and its value: ``slot_ms`` and 5 are "slot 5 ms", ``jitter_in_order`` and True "jitter in order"."""
+    words, _, last = name.rpartition("_")
+    unit = UNITS.get(last, "") if words else ""
+    shown = (words if unit else name).replace("_", " ")
+    if value is True:
+        return shown
+    if isinstance(value, dict):
+        value = " ".join(f"{k}={v}" for k, v in value.items())
+    elif isinstance(value, tuple):
+        value = ", ".join(" → ".join(v) if isinstance(v, tuple) else str(v) for v in value)
+    elif isinstance(value, float):
+        value = f"{value:g}"
+    return f"{shown} {value} {unit}".strip()
 
 
-def _way_row(name: str, link: Mapping[str, Any], way: str) -> list[str]:
-    """A direction of a link in words."""
-    here = link[way]
-    ends = link["ends"] if way == "forward" else link["ends"][::-1]
-    rate, delay = here["rate_mbit"], f"{here['delay_ms']:g} ms"
-    if here.get("jitter_ms"):
-        delay += f" ± {here['jitter_ms']:g} ms"
-    options = "".join(f" {k}={v}" for k, v in (here.get("aqm_options") or {}).items())
-    queue = f"{here['queue_pkts']} pkts" + ("" if here["aqm"] == "fifo" else f", {here['aqm']}{options}")
-    other = [f"{what} {here[key]:g} %" for what, key in OTHER_FAULTS if here.get(key)]
+def more(of: Checked, shown: Collection[str]) -> str:
+    """All keys that are not shown elsewhere and differ from their default."""
+    return ", ".join(quantity(n, value) for n, value in _not_default(of) if n not in shown) or NONE
+
+
+def _not_default(of: Any) -> list[tuple[str, Any]]:
+    found = []
+    for f in fields(of):
+        default = f.default_factory() if f.default_factory is not MISSING else f.default
+        if (value := getattr(of, f.name)) != default and value is not None:
+            found.append((f.name, value))
+    return found
+
+
+def _way_row(name: str, link: Link, way: str) -> list[str]:
+    """A direction of a link."""
+    here, ends = link.way(way), link.ends if way == "forward" else link.ends[::-1]
+    delay = f"{here.delay_ms:g} ms" + (f" ± {here.jitter_ms:g} ms" if here.jitter_ms else "")
+    options = "".join(f" {k}={v}" for k, v in here.aqm_options.items())
+    queue = f"{here.limit_pkts} pkts" + ("" if here.aqm == "fifo" else f", {here.aqm}{options}")
+    shown = ("rate_mbit", "delay_ms", "jitter_ms", "queue_pkts", "aqm", "aqm_options", "loss")
+    others = [more(here, shown), more(link, ("ends", "mtu", *WAYS))]
     return [
         f"{name}.{way}",
         f"{ends[0]} → {ends[1]}",
-        "unlimited" if rate is None else _rate(rate),
+        "unlimited" if here.rate_mbit is None else _rate(here.rate_mbit),
         delay,
         queue,
-        ", ".join([_loss(here["loss"]), *other]),
-        f"{link['mtu']} bytes",
+        _loss(here.loss),
+        f"{link.mtu} bytes",
+        ", ".join(text for text in others if text != NONE) or NONE,
     ]
-
-
-OTHER_FAULTS = (("reordered", "reorder_percent"), ("duplicated", "duplicate_percent"))
-WAY_HEADS = ("direction", "from → to", "rate", "delay", "queue", "loss", "MTU")
 
 
 def _rate(mbit: float) -> str:
     return f"{mbit * 1000:g} kbit/s" if mbit < 1 else f"{mbit:g} Mbit/s"
 
 
-def _loss(loss: Mapping[str, Any]) -> str:
-    if loss["model"] == "ber":
-        return f"bit error rate {loss['ber']:g}"
-    if loss["model"] == "gemodel":
-        return f"{loss['percent']:g} % in bursts of {loss['burst_pkts']:g} pkts"
-    return "none" if loss["model"] == "none" else f"{loss['percent']:g} % {loss['model']}"
+def _loss(loss: Loss) -> str:
+    if loss.model == "ber":
+        return f"bit error rate {loss.ber:g}"
+    if loss.model == "gemodel":
+        return f"{loss.percent:g} % in bursts of {loss.burst_pkts:g} pkts"
+    return "none" if loss.model == "none" else f"{loss.percent:g} % {loss.model}"
 
 
-FLOW_HEADS = ("flow", "from → to", "protocol", "congestion control", "start", "ends after", "limits")
-FLOW_LIMITS = (
-    ("rate_mbit", "sends {:g} Mbit/s"),
-    ("packet_bytes", "packets of {:g} bytes"),
-    ("on_s", "on {:g} s"),
-    ("off_s", "off {:g} s"),
-    ("pace_mbit", "paced to {:g} Mbit/s"),
-    ("clamp", "receive window at most {:g} bytes"),
-    ("rcvlowat", "SO_RCVLOWAT {:g} bytes"),
-)
+def _flow_row(flow: Flow) -> list[str]:
+    """A flow; what UDP alone has is left out of TCP's."""
+    udp = flow.proto == "udp"
+    ends = f"{flow.duration_s:g} s" + (f" or {flow.bytes} bytes" if flow.bytes else "")
+    shown = ["name", "id", "src", "dst", "proto", "cc", "start_s", "duration_s", "bytes"]
+    size = [] if not udp or flow.packet_bytes != 1000 else [quantity("packet_bytes", flow.packet_bytes)]
+    others = [*size, more(flow, shown)]
+    cc = NONE if udp else flow.cc or "under test"
+    head = [f"{flow.id} {flow.name}", f"{flow.src} → {flow.dst}", flow.proto.upper(), cc, f"{flow.start_s:g} s", ends]
+    return [*head, ", ".join(others)]
 
 
-def _flow_row(flow: Mapping[str, Any]) -> list[str]:
-    """A flow in words."""
-    udp = flow["proto"] == "udp"
-    ends = f"{flow['duration_s']:g} s" + (f" or {flow['bytes']} bytes" if flow.get("bytes") else "")
-    limits = [text.format(flow[k]) for k, text in FLOW_LIMITS if flow.get(k) and (udp or k != "packet_bytes")]
-    cc = NONE if udp else flow["cc"] or "under test"
-    route = f"{flow['src']} → {flow['dst']}"
-    return [flow["name"], route, flow["proto"].upper(), cc, f"{flow['start_s']:g} s", ends, ", ".join(limits) or "none"]
+def _event_rows(changes: tuple[Change, ...]) -> list[list[str]]:
+    """Changes of links; of many, the first ones."""
+    head = ("at_s", "link", "way")
+    rows = [[f"{c.at_s:g} s", f"{c.link}.{c.way}", more(c, head)] for c in changes[:MOST_EVENTS]]
+    left = len(changes) - len(rows)
+    return rows + ([["", "", f"and {left} more until {changes[-1].at_s:g} s"]] if left else [])
 
 
 def description(g: Group) -> dict[str, Any]:
-    """What the page says of a scenario: links, flows, settings."""
+    """What the page says of a scenario: links, flows, changes, settings."""
     sc = g.resolved
-    measure = sc["measure"]
-    settings = [(f"route of {node}", words) for node, words in sc.get("route", {}).items() if words]
-    settings += [(key, str(value)) for key, value in sorted(sc.get("sysctl", {}).items())]
+    settings = [(f"route of {node}", words) for node, words in sc.route.items() if words]
+    settings += [(f"clock of {host}", f"{ppm:+g} ppm") for host, ppm in sc.clock.items()]
+    settings += [(key, str(value)) for key, value in sorted(sc.sysctl.items())]
     return {
         "way_heads": WAY_HEADS,
-        "ways": [_way_row(n, link, way) for n, link in sc["links"].items() for way in ("forward", "reverse")],
+        "ways": [_way_row(name, link, way) for name, link in sc.links.items() for way in WAYS],
         "flow_heads": FLOW_HEADS,
-        "flows": [_flow_row(f) for f in sc["flows"]],
-        "many_flows": len(sc["flows"]) > MANY_FLOWS,
+        "flows": [_flow_row(flow) for flow in sc.flows],
+        "many_flows": len(sc.flows) > MANY_FLOWS,
+        "event_heads": EVENT_HEADS,
+        "events": _event_rows(sc.events),
         "settings": settings,
-        "facts": [
-            f"duration {sc['duration_s']:g} s",
-            f"bottleneck {measure['bottleneck'] or 'none'}",
-            f"queue and delay statistics from {measure['steady_from_s']:g} s on",
-            f"samples every {measure['sample_ms']} ms (flows), {measure['queue_ms']} ms (queue)",
-            "IPv6" if sc["ipv6"] else "IPv4",
-        ],
+        "facts": _facts(sc),
     }
+
+
+def _facts(sc: Experiment) -> list[str]:
+    measure = sc.measure
+    pairs = ", ".join(f"{src} → {dst}" for src, dst in sc.owd_pairs)
+    return [
+        f"hosts {', '.join(sc.hosts)}",
+        f"routers {', '.join(sc.routers) or 'none'}",
+        f"duration {sc.duration_s:g} s",
+        f"bottleneck {measure.bottleneck or 'none'}",
+        f"statistics of queue and delay from {measure.steady_from_s:g} s on",
+        f"samples every {measure.sample_ms} ms (flows), {measure.queue_ms} ms (queues {', '.join(measure.queues)})",
+        f"one-way delay of {pairs}" if pairs else "one-way delay not recorded",
+        *(["pcap files"] if measure.pcap else []),
+        "IPv6" if sc.ipv6 else "IPv4",
+    ]

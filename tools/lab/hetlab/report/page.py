@@ -51,7 +51,7 @@ def _section(g: Group, pictures: Path) -> dict[str, Any]:
     return {
         "anchor": g.slug,
         "name": g.name,
-        "title": g.every[0].result["title"],
+        "title": g.every[0].result.title,
         "description": description(g),
         "table": table(g),
         "flow_table": flow_table(g),

@@ -3,7 +3,7 @@
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from hetlab.plots import bars, style, trace
 from hetlab.plots import flows as flow_plots
-from hetlab.report.runs import Group, Run, values_of, words_of
+from hetlab.report.runs import Group, Run, words_of
 from hetlab.report.series import read_delays, read_flows, read_queue, read_trace
-from hetlab.report.tables import goodput, of, total_of
+from hetlab.results.columns import Value, goodput, of, total_of
 
 
 def trace_figure(run: Run) -> Figure | None:
@@ -21,8 +21,8 @@ def trace_figure(run: Run) -> Figure | None:
     flows, n_op_pkts = read_trace(run)
     if not flows:
         return None
-    name = f"{run.result['scenario']}, {run.label}, seed {run.result['seed']}"
-    return trace.santacruz_trace(name, flows, read_queue(run), n_op_pkts, run.result["scenario_resolved"]["duration_s"])
+    name = f"{run.result.scenario}, {run.label}, seed {run.result.seed}"
+    return trace.santacruz_trace(name, flows, read_queue(run), n_op_pkts, run.result.scenario_resolved.duration_s)
 
 
 def draw_trace(run: Run) -> None:
@@ -33,10 +33,10 @@ def draw_trace(run: Run) -> None:
 
 def _figures(g: Group) -> Iterable[tuple[str, str, Figure]]:
     """Kind, description and figure; comparisons only of what there is."""
-    name, rate = g.name, g.bottleneck.get("rate_mbit")
+    name, rate = g.name, g.rate_mbit
 
-    def numbers(value: Callable[[Run], float | None]) -> dict[str, list[float]]:
-        return {label: values_of(runs, value) for label, runs in g.runs.items()}
+    def numbers(value: Value) -> dict[str, list[float]]:
+        return {label: [v for v in map(value, runs) if v is not None] for label, runs in g.results.items()}
 
     delays = {label: read_delays(runs) for label, runs in g.runs.items()}
     if len(g.runs) > 1:
@@ -51,11 +51,11 @@ def _figures(g: Group) -> Iterable[tuple[str, str, Figure]]:
     first = {label: runs[0] for label, runs in g.runs.items()}
     flows = {label: read_flows(run) for label, run in first.items()}
     queues = {label: read_queue(run) for label, run in first.items()}
-    when = f"{name}, seed {words_of(sorted({run.result['seed'] for run in first.values()}))}"
+    when = f"{name}, seed {words_of(sorted({run.result.seed for run in first.values()}))}"
     if any(flows.values()):
         yield "cwnd", f"Congestion window ({when})", flow_plots.cwnd(when, flows)
     if any(len(t) for t, _length in queues.values()):
-        yield "queue", f"Bottleneck queue ({when})", flow_plots.queue(when, queues, g.bottleneck.get("queue_pkts"))
+        yield "queue", f"Bottleneck queue ({when})", flow_plots.queue(when, queues, g.queue_pkts)
     if any(flows.values()):
         yield "srtt", f"Smoothed round trip time ({when})", flow_plots.srtt(when, flows)
         yield (
@@ -71,7 +71,7 @@ def _traces(g: Group, first: Mapping[str, Run]) -> Iterable[tuple[str, str, Figu
     for label, run in first.items():
         if figure := trace_figure(run):
             kind = "trace-" + re.sub(r"[^\w.,=+\-]+", "_", label)
-            yield kind, f"What {label} saw and decided ({g.name}, seed {run.result['seed']})", figure
+            yield kind, f"What {label} saw and decided ({g.name}, seed {run.result.seed})", figure
 
 
 def pictures_of(g: Group, directory: Path) -> list[dict[str, Any]]:

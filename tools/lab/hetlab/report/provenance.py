@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Where numbers come from, and the command that repeats them."""
 
-import json
 import shlex
+from dataclasses import asdict
 from typing import Any
 
 from hetlab.errors import LabError
@@ -16,14 +16,14 @@ def provenance(g: Group) -> list[tuple[str, str]]:
     """Where the numbers come from."""
 
     def all_of(key: str) -> str:
-        return words_of(sorted({str(run.result["hashes"].get(key, "unknown")) for run in g.every}))
+        return words_of(sorted({str(run.result.hashes.get(key, "unknown")) for run in g.every}))
 
-    wall = [run.result["wall_s"] for run in g.every if run.result.get("wall_s") is not None]
-    exact = {bool(run.result["reproducible"]) for run in g.every}
+    wall = [run.result.wall_s for run in g.every if run.result.wall_s is not None]
+    exact = {bool(run.result.reproducible) for run in g.every}
     return [
-        ("seeds", words_of(sorted({run.result["seed"] for run in g.every}))),
+        ("seeds", words_of(sorted({run.result.seed for run in g.every}))),
         ("runs", f"{len(g.every)}" + (f", {sum(wall):.1f} s of real time" if wall else "")),
-        ("kernel", words_of(sorted({run.result["kernel_release"] for run in g.every})) + f" ({all_of('kernel')})"),
+        ("kernel", words_of(sorted({run.result.kernel_release for run in g.every})) + f" ({all_of('kernel')})"),
         ("modules", all_of("modules")),
         ("commit", all_of("commit")),
         ("reproducible", "yes, bit by bit" if exact == {True} else "no" if exact == {False} else "only some runs"),
@@ -43,18 +43,18 @@ def command_of(g: Group) -> tuple[str, list[str]]:
     else:
         if g.name not in points:
             notes.append("The scenario file of this tree has no such point in its sweep.")
-        elif changed := _differences(json.loads(json.dumps(points[g.name])), g.resolved):
+        elif changed := _differences(asdict(points[g.name]), asdict(g.resolved)):
             notes.append("Not as in the scenario file of this tree (see --set): " + words_of(changed))
         if g.name != name and g.name in points:
             notes.append("The command runs every point of the sweep; this is one of them.")
     for runs in g.runs.values():
         words += ["--cc", runs[0].label]
-    seeds = sorted({run.result["seed"] for run in g.every})
+    seeds = sorted({run.result.seed for run in g.every})
     if len(seeds) > 1 and seeds == list(range(1, len(seeds) + 1)):
         words += ["--seeds", str(len(seeds))]
     else:
         words += [word for seed in seeds for word in ("--seed", str(seed))]
-    if all(run.result["hashes"].get("kernel") == run.result["kernel_release"] for run in g.every):
+    if all(run.result.hashes.get("kernel") == run.result.kernel_release for run in g.every):
         words += ["--on", "host"]
     return shlex.join(words), notes
 
@@ -62,7 +62,7 @@ def command_of(g: Group) -> tuple[str, list[str]]:
 def _flat(value: Any, key: str = "") -> dict[str, Any]:
     if isinstance(value, dict) and value:
         return {k: v for name, part in value.items() for k, v in _flat(part, f"{key}.{name}" if key else name).items()}
-    if isinstance(value, list) and value and isinstance(value[0], dict):
+    if isinstance(value, tuple) and value and isinstance(value[0], dict):
         return _flat({str(i): part for i, part in enumerate(value)}, key)
     return {key: value}
 

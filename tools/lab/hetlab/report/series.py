@@ -37,25 +37,25 @@ def read_flows(run: Run) -> list[flow_plots.Flow]:
     """The series of the TCP flows of a run."""
     samples = _read(run.directory / "flows.parquet", ("id", "t", "cwnd", "ssthresh", "srtt_us"))
     got = _read(run.directory / "received.parquet", ("id", "t", "bytes_received"))
-    sc = run.result["scenario_resolved"]
-    bin_s = 1.0 if sc["duration_s"] > LONG_RUN_S else 0.5
-    ends = {f["name"]: f["end_s"] for f in run.result["flows"]}
+    sc = run.result.scenario_resolved
+    bin_s = 1.0 if sc.duration_s > LONG_RUN_S else 0.5
+    ends = {f.name: f.end_s for f in run.result.flows}
     flows = []
-    for flow in sc["flows"]:
-        if flow["proto"] != "tcp":
+    for flow in sc.flows:
+        if flow.proto != "tcp":
             continue
-        mine, came = samples["id"] == flow["id"], got["id"] == flow["id"]
+        mine, came = samples["id"] == flow.id, got["id"] == flow.id
         t, octets = got["t"][came], got["bytes_received"][came]
-        rate = flow_plots.binned_rate(t, octets, flow["start_s"], ends.get(flow["name"], sc["duration_s"]), bin_s)
+        rate = flow_plots.binned_rate(t, octets, flow.start_s, ends.get(flow.name, sc.duration_s), bin_s)
         series = [samples[key][mine] for key in ("t", "cwnd", "ssthresh", "srtt_us")]
-        flows.append(flow_plots.Flow(flow["name"], flow["cc"], series[0], series[1], series[2], series[3] / 1e3, rate))
+        flows.append(flow_plots.Flow(flow.name, flow.cc, series[0], series[1], series[2], series[3] / 1e3, rate))
     return flows
 
 
 def read_queue(run: Run) -> style.Series:
     """Times and lengths (packets) of the bottleneck queue of a run."""
     path = run.directory / "queue.parquet"
-    link = run.result["queue"]["link"]
+    link = run.result.queue.link
     if not path.exists() or link is None:
         return np.empty(0), np.empty(0)
     table = pq.ParquetFile(path).read()
@@ -67,11 +67,11 @@ def read_delays(runs: Sequence[Run]) -> Floats:
     """One-way delays (ms) of all packets of some runs that arrived, steady part."""
     delays = [np.empty(0)]
     for run in runs:
-        measure = run.result["scenario_resolved"]["measure"]
-        for src, dst in measure["owd"]:
+        sc = run.result.scenario_resolved
+        for src, dst in sc.owd_pairs:
             table = _read(run.directory / f"owd-{src}-{dst}.parquet", ("t", "owd_ms"))
             t, delay = table["t"], table["owd_ms"]
-            inside = (t >= measure["steady_from_s"]) & (t <= run.result["scenario_resolved"]["duration_s"])
+            inside = (t >= sc.measure.steady_from_s) & (t <= sc.duration_s)
             delays.append(delay[inside & ~np.isnan(delay)])
     return np.concatenate(delays)
 
@@ -87,8 +87,8 @@ def read_trace(run: Run) -> tuple[list[trace.TracedFlow], float | None]:
     sources = np.asarray(store.series(run.directory, "trace").get("source", []), dtype=str)
     samples = _read(run.directory / "flows.parquet", ("id", "t", "total_rto"))
     flows = []
-    for flow in run.result["scenario_resolved"]["flows"]:
-        mine, its = seen["id"] == flow["id"], lost["id"] == flow["id"]
+    for flow in run.result.scenario_resolved.flows:
+        mine, its = seen["id"] == flow.id, lost["id"] == flow.id
         if not mine.any():
             continue
         masks: dict[trace.Verdict, Any] = {
@@ -96,10 +96,10 @@ def read_trace(run: Run) -> tuple[list[trace.TracedFlow], float | None]:
             "loss judged congestion": its & (lost["congestive"] > 0),
         }
         losses = {kind: (lost["t"][mask], lost["cwnd"][mask]) for kind, mask in masks.items()}
-        own = samples["id"] == flow["id"]
+        own = samples["id"] == flow.id
         more = np.maximum(np.diff(samples["total_rto"][own], prepend=0), 0)
         timeouts_s = np.repeat(samples["t"][own], np.nan_to_num(more).astype(int))
         used = tuple(dict.fromkeys(sources[mine].tolist()))
         t, n_pkts, d_us, pkts_us, cwnd, grew = (seen[key][mine] for key in TRACE_COLUMNS[1:-1])
-        flows.append(trace.TracedFlow(flow["name"], used, t, n_pkts, d_us, pkts_us, cwnd, grew, losses, timeouts_s))
+        flows.append(trace.TracedFlow(flow.name, used, t, n_pkts, d_us, pkts_us, cwnd, grew, losses, timeouts_s))
     return flows, float(seen["n_op_pkts"][-1]) if len(seen["t"]) else None

@@ -4,9 +4,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from hetlab.errors import LabError
+from hetlab.model.job import Job
+from hetlab.model.result import RunResult
 from hetlab.results import store
 
 
@@ -16,24 +17,24 @@ class Campaign:
 
     out: Path
     hashes: dict[str, str]
-    report: Callable[[dict[str, Any]], None]
-    draw_trace: Callable[[Path, dict[str, Any]], None] | None = None
-    failed: list[tuple[dict[str, Any], str]] = field(default_factory=list)
+    report: Callable[[RunResult], None]
+    draw_trace: Callable[[Path, RunResult], None] | None = None
+    failed: list[tuple[Job, str]] = field(default_factory=list)
     done: int = 0
 
-    def outcome(self, job: dict[str, Any], error: str | None, wall_s: float) -> None:
+    def outcome(self, job: Job, error: str | None, wall_s: float) -> None:
         """Keep a result as soon as its run ends; a failure does not lose the others."""
         if error is not None:
             self.failed.append((job, error))
             return
         try:
             result = store.save(job, self.out, self.hashes, wall_s)
-            if job.get("trace") and self.draw_trace:
+            if job.trace and self.draw_trace:
                 self.draw_trace(store.run_dir(self.out, job), result)
         except LabError as err:
             self.failed.append((job, str(err)))
             return
-        except (OSError, KeyError, ValueError) as err:
+        except (OSError, KeyError, TypeError, ValueError) as err:
             self.failed.append((job, f"cannot evaluate the run: {err!r}"))
             return
         self.done += 1

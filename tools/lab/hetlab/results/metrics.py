@@ -14,6 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hetlab.model.flow import Flow
+from hetlab.model.job import Job
+from hetlab.model.result import DelayResult, FlowResult, QueueResult, RunResult
+from hetlab.model.scenario import Experiment
+
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
@@ -59,7 +64,7 @@ NS = 1e-9
 class Raw:
     """Everything a run left behind."""
 
-    job: dict[str, Any]
+    job: Job
     meta: dict[str, Any]
     records: list[dict[str, Any]]
     queue: Array
@@ -67,18 +72,18 @@ class Raw:
     captures: dict[str, Array]
 
     @property
-    def scenario(self) -> dict[str, Any]:
-        """The resolved scenario."""
-        return self.job["scenario"]
+    def scenario(self) -> Experiment:
+        """What was run."""
+        return self.job.scenario
 
     def of_flow(self, flow: int, kind: str) -> list[dict[str, Any]]:
         """Records of one flow and type."""
         return [r for r in self.records if r.get("id") == flow and r["type"] == kind]
 
 
-def read(job: dict[str, Any]) -> Raw:
+def read(job: Job) -> Raw:
     """Read the files of a finished job."""
-    d = Path(job["dir"])
+    d = Path(job.dir)
     records = [json.loads(line) for p in sorted(d.glob("flows-*.jsonl")) for line in p.read_text().splitlines()]
     labels = json.loads((d / "queue.json").read_text())["labels"] if (d / "queue.json").exists() else []
     queue = np.fromfile(d / "queue.bin", QUEUE_DTYPE) if labels else np.empty(0, QUEUE_DTYPE)
@@ -95,40 +100,44 @@ def received_at(raw: Raw, flow: int, t: float) -> float:
     return float(np.interp(t, times, values))
 
 
-def flow_end(raw: Raw, flow: dict[str, Any]) -> float:
+def flow_end(raw: Raw, flow: Flow) -> float:
     """When a flow was over: complete, or out of time."""
-    ends = [r for r in raw.of_flow(flow["id"], "end") if r["role"] == "send"]
+    ends = [r for r in raw.of_flow(flow.id, "end") if r["role"] == "send"]
     if ends and ends[0].get("complete"):
         return float(ends[0]["t"])
-    return float(flow["start_s"] + flow["duration_s"])
+    return float(flow.start_s + flow.duration_s)
 
 
-def flow_result(raw: Raw, flow: dict[str, Any]) -> dict[str, Any]:
+def flow_result(raw: Raw, flow: Flow) -> FlowResult:
     """Goodput, losses and round trip times of one flow."""
-    begin, end = float(flow["start_s"]), flow_end(raw, flow)
-    result: dict[str, Any] = {"name": flow["name"], "proto": flow["proto"], "start_s": begin, "end_s": round(end, 6)}
-    if flow["proto"] == "udp":
-        got = raw.of_flow(flow["id"], "usample")
+    begin, end = float(flow.start_s), flow_end(raw, flow)
+    if flow.proto == "udp":
+        got = raw.of_flow(flow.id, "usample")
         octets = float(got[-1]["bytes"]) if got else 0.0
-        return result | {"cc": None, "goodput_mbit": _mbit(octets, end - begin)}
-    last = next((r for r in raw.of_flow(flow["id"], "end") if r["role"] == "send"), {})
-    started = raw.of_flow(flow["id"], "start")
-    octets = received_at(raw, flow["id"], end)
-    steady = max(begin, float(raw.scenario["measure"]["steady_from_s"]))
-    steady_octets = octets - received_at(raw, flow["id"], min(steady, end))
-    return result | {
-        "cc": started[0]["cc"] if started else flow["cc"] or raw.job["cc"],
-        "complete": bool(last.get("complete")),
-        "goodput_mbit": _mbit(octets, end - begin),
-        "steady_goodput_mbit": _mbit(steady_octets, end - steady),
-        "retransmits": last.get("total_retrans"),
-        "timeouts": last.get("total_rto"),
-        "rtt_min_ms": _ms(last.get("min_rtt_us")),
-        "srtt_ms": _ms(last.get("srtt_us")),
-        "cwnd_steady_mean_pkts": _steady_mean(raw, flow["id"], "cwnd", steady),
-        "bytes_sent": last.get("bytes_sent"),
-        "bytes_retrans": last.get("bytes_retrans"),
-    }
+        mbit = _mbit(octets, end - begin)
+        return FlowResult(name=flow.name, proto="udp", start_s=begin, end_s=round(end, 6), goodput_mbit=mbit)
+    last = next((r for r in raw.of_flow(flow.id, "end") if r["role"] == "send"), {})
+    started = raw.of_flow(flow.id, "start")
+    octets = received_at(raw, flow.id, end)
+    steady = max(begin, float(raw.scenario.measure.steady_from_s))
+    steady_octets = octets - received_at(raw, flow.id, min(steady, end))
+    return FlowResult(
+        name=flow.name,
+        proto=flow.proto,
+        start_s=begin,
+        end_s=round(end, 6),
+        cc=started[0]["cc"] if started else raw.job.cc_of(flow.cc),
+        complete=bool(last.get("complete")),
+        goodput_mbit=_mbit(octets, end - begin),
+        steady_goodput_mbit=_mbit(steady_octets, end - steady),
+        retransmits=last.get("total_retrans"),
+        timeouts=last.get("total_rto"),
+        rtt_min_ms=_ms(last.get("min_rtt_us")),
+        srtt_ms=_ms(last.get("srtt_us")),
+        cwnd_steady_mean_pkts=_steady_mean(raw, flow.id, "cwnd", steady),
+        bytes_sent=last.get("bytes_sent"),
+        bytes_retrans=last.get("bytes_retrans"),
+    )
 
 
 def _mbit(octets: float, seconds: float) -> float:
@@ -154,31 +163,32 @@ def queue_series(raw: Raw, label: str) -> tuple[Floats, Floats]:
         return np.empty(0), np.empty(0)
     rows = raw.queue[raw.queue["label"] == raw.queue_labels.index(label)]
     t = rows["t_ns"] * NS
-    inside = t <= raw.scenario["duration_s"]
+    inside = t <= raw.scenario.duration_s
     length = rows["qlen"][inside].astype(np.float64)
     link, _, way = label.partition(".")
-    direction = raw.scenario["links"].get(link, {}).get(way, {"aqm": "fifo"})
-    return t[inside], np.maximum(length - (direction["aqm"] == "fifo"), 0)
+    known = raw.scenario.links.get(link)
+    fifo = known is None or known.way(way).aqm == "fifo"
+    return t[inside], np.maximum(length - fifo, 0)
 
 
-def queue_result(raw: Raw) -> dict[str, Any]:
+def queue_result(raw: Raw) -> QueueResult:
     """Length of the bottleneck queue and drops by cause."""
-    label = raw.scenario["measure"]["bottleneck"]
+    label = raw.scenario.measure.bottleneck
     t, length = queue_series(raw, label or "")
-    steady = length[t >= raw.scenario["measure"]["steady_from_s"]]
+    steady = length[t >= raw.scenario.measure.steady_from_s]
     counters = raw.meta["counters"]
     own = (counters.get(label) or {}).get("queue") or {}
     lost = sum((c["impair"] or {}).get("drops", 0) for name, c in counters.items() if name.endswith(".forward"))
-    return {
-        "link": label,
-        "steady_mean_pkts": _number(np.mean, steady),
-        "steady_min_pkts": _number(np.min, steady),
-        "steady_max_pkts": _number(np.max, steady),
-        "p95_pkts": _number(lambda v: np.percentile(v, 95), steady),
-        "max_pkts": _number(np.max, length),
-        "drops": own.get("drops"),
-        "loss_model_drops": lost if counters else None,
-    }
+    return QueueResult(
+        link=label,
+        steady_mean_pkts=_number(np.mean, steady),
+        steady_min_pkts=_number(np.min, steady),
+        steady_max_pkts=_number(np.max, steady),
+        p95_pkts=_number(lambda v: np.percentile(v, 95), steady),
+        max_pkts=_number(np.max, length),
+        drops=own.get("drops"),
+        loss_model_drops=lost if counters else None,
+    )
 
 
 def _number(how: Any, values: Array) -> float | None:
@@ -195,7 +205,7 @@ def owd_series(raw: Raw, src: str, dst: str) -> tuple[Floats, Floats]:
 
 def _data(raw: Raw, src: str, dst: str) -> tuple[Array, Array]:
     """Data packets between two hosts as they leave and as they arrive; empty if nothing was recorded."""
-    ports = [f["port"] for f in raw.scenario["flows"] if f["src"] == src and f["dst"] == dst]
+    ports = [f.port for f in raw.scenario.flows if (f.src, f.dst) == (src, dst)]
     both = [raw.captures.get(f"{src}-{dst}.{end}", np.empty(0, CAP_DTYPE)) for end in ("tx", "rx")]
     tx, rx = (cap[(cap["payload"] > 0) & np.isin(cap["dport"], ports)] for cap in both)
     tx["t_ns"] -= round(raw.meta.get("departed_ms", {}).get(f"{src}-{dst}", 0) * 1e6)
@@ -238,26 +248,26 @@ def segment_key(packets: Array) -> npt.NDArray[np.uint64]:
     return key
 
 
-def _statistics(raw: Raw, series: Callable[[Raw, str, str], tuple[Floats, Floats]]) -> dict[str, Any] | None:
+def _statistics(raw: Raw, series: Callable[[Raw, str, str], tuple[Floats, Floats]]) -> DelayResult | None:
     """Of delays over all measured pairs, steady part, in ms."""
     delays = []
-    for src, dst in raw.scenario["measure"]["owd"]:
+    for src, dst in raw.scenario.owd_pairs:
         t, d = series(raw, src, dst)
-        inside = (t >= raw.scenario["measure"]["steady_from_s"]) & (t <= raw.scenario["duration_s"])
+        inside = (t >= raw.scenario.measure.steady_from_s) & (t <= raw.scenario.duration_s)
         delays.append(d[inside & ~np.isnan(d)] * 1e3)
     all_ms = np.concatenate(delays) if delays else np.empty(0)
     if not len(all_ms):
         return None
     p50, p95, p99 = (round(float(v), 6) for v in np.percentile(all_ms, [50, 95, 99]))
-    return {
-        "mean": round(float(np.mean(all_ms)), 6),
-        "variance": round(float(np.var(all_ms)), 6),
-        "min": round(float(np.min(all_ms)), 6),
-        "p50": p50,
-        "p95": p95,
-        "p99": p99,
-        "packets": len(all_ms),
-    }
+    return DelayResult(
+        mean=round(float(np.mean(all_ms)), 6),
+        variance=round(float(np.var(all_ms)), 6),
+        min=round(float(np.min(all_ms)), 6),
+        p50=p50,
+        p95=p95,
+        p99=p99,
+        packets=len(all_ms),
+    )
 
 
 def jain(values: list[float]) -> float | None:
@@ -267,18 +277,20 @@ def jain(values: list[float]) -> float | None:
     return round(float(np.sum(x)) ** 2 / (len(x) * square), 6) if square else None
 
 
-def summarise(raw: Raw) -> dict[str, Any]:
-    """The numbers of result.json."""
-    flows = [flow_result(raw, f) for f in raw.scenario["flows"]]
-    return {
-        "scenario": raw.scenario["name"],
-        "seed": raw.job["seed"],
-        "cc": raw.job["cc"],
-        "cc_params": raw.job["cc_params"],
-        "flows": flows,
-        "queue": queue_result(raw),
-        "owd_ms": _statistics(raw, owd_series),
-        "delivery_ms": _statistics(raw, delivery_series),
-        "jain": jain([f["goodput_mbit"] for f in flows if f["proto"] == "tcp"]),
-        "jain_steady": jain([f["steady_goodput_mbit"] for f in flows if f["proto"] == "tcp"]),
-    }
+def summarise(raw: Raw) -> RunResult:
+    """The numbers of result.json; what they were measured with is added by results.store."""
+    flows = tuple(flow_result(raw, flow) for flow in raw.scenario.flows)
+    tcp = [flow for flow in flows if flow.proto == "tcp"]
+    return RunResult(
+        scenario=raw.scenario.name,
+        seed=raw.job.seed,
+        cc=raw.job.cc,
+        cc_params=raw.job.cc_params,
+        flows=flows,
+        queue=queue_result(raw),
+        owd_ms=_statistics(raw, owd_series),
+        delivery_ms=_statistics(raw, delivery_series),
+        jain=jain([flow.goodput_mbit for flow in tcp]),
+        jain_steady=jain([flow.steady_goodput_mbit or 0.0 for flow in tcp]),
+        scenario_resolved=raw.scenario,
+    )

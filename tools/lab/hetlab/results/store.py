@@ -18,6 +18,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +26,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hetlab.errors import LabError
+from hetlab.model.congestion import label
+from hetlab.model.job import Job
+from hetlab.model.result import FORMAT_VERSION, RunResult, from_json
 from hetlab.results import metrics, santacruz_trace
 
-FORMAT_VERSION = 1
 TRACE_FILES = ("trace.parquet", "trace-loss.parquet", "trace.png")
 
 
-def run_dir(out: Path, job: dict[str, Any]) -> Path:
+def run_dir(out: Path, run: Job | RunResult) -> Path:
     """Directory of a run; the label of the congestion control includes its parameters."""
-    parts = [job["scenario"]["name"], label(job["cc"], job["cc_params"]), f"seed-{job['seed']}"]
-    return out.joinpath(*(re.sub(r"[^\w.,=+\-]", "_", p) for p in parts))
-
-
-def label(cc: str, params: dict[str, str]) -> str:
-    """``santacruz:n_op=1.5``."""
-    return cc + "".join(f"{':' if i == 0 else ','}{k}={v}" for i, (k, v) in enumerate(sorted(params.items())))
+    name = run.scenario if isinstance(run, RunResult) else run.scenario.name
+    parts = [name, label(run.cc, run.cc_params), f"seed-{run.seed}"]
+    return out.joinpath(*(re.sub(r"[^\w.,=+@\-]", "_", p) for p in parts))
 
 
 def _write_table(rows: list[dict[str, Any]], path: Path) -> None:
@@ -51,31 +50,28 @@ def _write_columns(columns: dict[str, Any], path: Path) -> None:
     pq.write_table(pa.table(columns), path, compression="zstd")
 
 
-def save(job: dict[str, Any], out: Path, hashes: dict[str, str], wall_s: float) -> dict[str, Any]:
+def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float) -> RunResult:
     """Evaluate a finished job, write its directory, return the result."""
     raw = metrics.read(job)
     directory = run_dir(out, job)
     directory.mkdir(parents=True, exist_ok=True)
-    result = (
-        {"format": FORMAT_VERSION}
-        | metrics.summarise(raw)
-        | {
-            "title": raw.scenario["title"],
-            "kernel_release": raw.meta["kernel"],
-            "reproducible": raw.meta["seeded"],
-            "hashes": hashes,
-            "scenario_resolved": raw.scenario,
-        }
-        | ({"hosts": raw.meta["hosts"]} if "hosts" in raw.meta else {})
+    result = replace(
+        metrics.summarise(raw),
+        title=raw.scenario.title,
+        kernel_release=raw.meta["kernel"],
+        reproducible=raw.meta["seeded"],
+        hashes=hashes,
+        hosts=raw.meta.get("hosts"),
+        wall_s=round(wall_s, 3),
     )
     _save_series(raw, directory)
     _save_trace(raw, directory)
-    for pcap in Path(job["dir"]).glob("*.pcap"):
+    for pcap in Path(job.dir).glob("*.pcap"):
         shutil.move(pcap, directory / pcap.name)
-    (directory / "result.json").write_text(json.dumps(result, indent=1) + "\n")
-    (directory / "run.json").write_text(json.dumps({"wall_s": round(wall_s, 3)}) + "\n")
-    shutil.rmtree(job["dir"])
-    return result | {"wall_s": round(wall_s, 3)}
+    (directory / "result.json").write_text(result.as_json(indent=1) + "\n")
+    (directory / "run.json").write_text(json.dumps({"wall_s": result.wall_s}) + "\n")
+    shutil.rmtree(job.dir)
+    return result
 
 
 def _save_series(raw: metrics.Raw, directory: Path) -> None:
@@ -91,7 +87,7 @@ def _save_series(raw: metrics.Raw, directory: Path) -> None:
         columns["t"] += t.tolist()
         columns["pkts"] += length.tolist()
     _write_columns(columns, directory / "queue.parquet")
-    for src, dst in raw.scenario["measure"]["owd"]:
+    for src, dst in raw.scenario.owd_pairs:
         for kind, measure in (("owd", metrics.owd_series), ("delivery", metrics.delivery_series)):
             t, d = measure(raw, src, dst)
             _write_columns({"t": t, f"{kind}_ms": d * 1e3}, directory / f"{kind}-{src}-{dst}.parquet")
@@ -101,11 +97,11 @@ def _save_trace(raw: metrics.Raw, directory: Path) -> None:
     """Tables of a traced run; an earlier trace of an untraced one goes."""
     for name in TRACE_FILES:
         (directory / name).unlink(missing_ok=True)
-    if not raw.job.get("trace"):
+    if not raw.job.trace:
         return
-    path = Path(raw.job["dir"]) / "trace.txt"
+    path = Path(raw.job.dir) / "trace.txt"
     events = santacruz_trace.parse(path.read_text(), str(path))
-    ports = {flow["port"]: flow["id"] for flow in raw.scenario["flows"] if flow["proto"] == "tcp"}
+    ports = {flow.port: flow.id for flow in raw.scenario.flows if flow.proto == "tcp"}
     t0_s = raw.meta["t0_s"]
     table = santacruz_trace.intervals(events, ports, t0_s, raw.meta["n_op_pkts"])
     _write_columns(table, directory / "trace.parquet")
@@ -117,15 +113,20 @@ def _cc_info(record: dict[str, Any]) -> dict[str, Any]:
     return {f"cc_{k}": v for k, v in info.items()}
 
 
-def read_all(out: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+def read_all(out: Path) -> Iterator[tuple[Path, RunResult]]:
     """Every run below a directory, in a fixed order."""
     for path in sorted(out.rglob("result.json")):
-        result = json.loads(path.read_text())
-        if result.get("format") != FORMAT_VERSION:
-            raise LabError(f"{path}: result format {result.get('format')}; this hetlab reads {FORMAT_VERSION}")
-        run = path.with_name("run.json")
-        result["wall_s"] = json.loads(run.read_text())["wall_s"] if run.exists() else None
-        yield path.parent, result
+        yield path.parent, read(path)
+
+
+def read(path: Path) -> RunResult:
+    """One result.json; LabError where its format is another one."""
+    text = path.read_text()
+    version = json.loads(text).get("format")
+    if version != FORMAT_VERSION:
+        raise LabError(f"{path}: result format {version}; this hetlab reads {FORMAT_VERSION}")
+    run = path.with_name("run.json")
+    return from_json(text, json.loads(run.read_text())["wall_s"] if run.exists() else None)
 
 
 def series(directory: Path, name: str) -> dict[str, list[Any]]:

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The bandwidth estimator of bw_busy.h, fed from a socket.
+ */
+#ifndef HETCC_CC_BUSY_H
+#define HETCC_CC_BUSY_H
+
+#include <net/tcp.h>
+
+#include "bw_busy.h"
+
+/* On a short path, waiting means this part of the minimum round trip */
+#define CC_BUSY_WAIT	4
+
+/**
+ * cc_busy_wait_us() - waits up to this long count as no queue
+ * @queue_ms: the module's parameter, milliseconds, at most 4294967
+ * @rtt_min_us: minimum round trip
+ *
+ * Return: microseconds.
+ */
+static inline u32 cc_busy_wait_us(u32 queue_ms, u32 rtt_min_us)
+{
+	return min_t(u32, queue_ms * USEC_PER_MSEC, rtt_min_us / CC_BUSY_WAIT);
+}
+
+/**
+ * cc_busy_add() - account for one ACK
+ * @tp: socket
+ * @b: estimator
+ * @a: round trips, thresholds and weight; what @tp knows is filled in
+ * @pkts: segments newly delivered
+ * @lost: segments newly judged lost
+ */
+static inline void cc_busy_add(const struct tcp_sock *tp, struct bw_busy *b,
+			       struct bw_busy_ack *a, u32 pkts, u32 lost)
+{
+	a->now_us = (u32)tp->tcp_mstamp;
+	a->bytes = fixed_sat_u32((u64)pkts * tp->mss_cache);
+	a->lost = fixed_sat_u32((u64)lost * tp->mss_cache);
+	a->limited = !!tp->app_limited;
+	bw_busy_add(b, a);
+	if (!tp->packets_out)
+		bw_busy_pause(b);
+}
+
+#endif /* HETCC_CC_BUSY_H */

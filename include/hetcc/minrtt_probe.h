@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Minimum round trip of a path that may get longer, by probes.
+ *
+ * A smaller round trip is believed at once. A longer path looks like a queue
+ * that does not go away. So when no packet came near the minimum for some
+ * rounds, the sender holds its window a round long below what the path takes
+ * without a queue, and looks at the round after that:
+ *
+ *  - near the minimum: the queue was the sender's own, and is gone;
+ *  - longer, and as long as at the probe before: the path is longer;
+ *  - longer, and different: the queue of others. Looks become rarer.
+ */
+#ifndef HETCC_MINRTT_PROBE_H
+#define HETCC_MINRTT_PROBE_H
+
+#include "fixed.h"
+
+#define MINRTT_PROBE_NONE	U32_MAX
+/* Rounds before a probe, after one that found a longer path, and after others */
+#define MINRTT_PROBE_ROUNDS	4
+#define MINRTT_PROBE_AGAIN	2
+#define MINRTT_PROBE_REST	16
+#define MINRTT_PROBE_REST_MAX	64
+/* A probe: one round to empty the queue, one to measure */
+#define MINRTT_PROBE_LENGTH	2
+/* Two probes at the same path differ by this part of what counts as waiting */
+#define MINRTT_PROBE_SAME	2
+
+/**
+ * enum minrtt_probe_event - what the end of a round says
+ * @MINRTT_PROBE_GO_ON: nothing
+ * @MINRTT_PROBE_BEGIN: hold the window down now
+ * @MINRTT_PROBE_EMPTY: the probe is over, the queue was the sender's own
+ * @MINRTT_PROBE_OTHERS: the probe is over, it was not
+ * @MINRTT_PROBE_LONGER: the probe is over, the minimum has been raised
+ */
+enum minrtt_probe_event {
+	MINRTT_PROBE_GO_ON,
+	MINRTT_PROBE_BEGIN,
+	MINRTT_PROBE_EMPTY,
+	MINRTT_PROBE_OTHERS,
+	MINRTT_PROBE_LONGER,
+};
+
+/**
+ * struct minrtt_probe - state
+ * @min_us: smallest round trip of the path, MINRTT_PROBE_NONE before the first
+ * @round_us: smallest of the open round, MINRTT_PROBE_NONE if none
+ * @seen_us: what the probe before found, 0: none
+ * @left: rounds until the next probe, or until the end of this one
+ * @every: rounds to rest after two probes
+ * @probing: a probe is open
+ */
+struct minrtt_probe {
+	u32 min_us;
+	u32 round_us;
+	u32 seen_us;
+	u8 left;
+	u8 every;
+	bool probing;
+};
+
+static inline void minrtt_probe_rest(struct minrtt_probe *p, u32 rounds)
+{
+	p->probing = false;
+	p->left = rounds;
+}
+
+/* A packet came near the minimum, or the minimum is new */
+static inline void minrtt_probe_known(struct minrtt_probe *p, u32 rounds)
+{
+	p->seen_us = 0;
+	p->every = MINRTT_PROBE_REST;
+	minrtt_probe_rest(p, rounds);
+}
+
+/**
+ * minrtt_probe_init() - a new connection
+ * @p: state
+ * @min_us: smallest round trip so far, MINRTT_PROBE_NONE: not known
+ */
+static inline void minrtt_probe_init(struct minrtt_probe *p, u32 min_us)
+{
+	p->min_us = min_us;
+	p->round_us = MINRTT_PROBE_NONE;
+	minrtt_probe_known(p, MINRTT_PROBE_ROUNDS);
+}
+
+/**
+ * minrtt_probe_add() - a round trip was measured
+ * @p: state
+ * @rtt_us: 1..U32_MAX - 1
+ */
+static inline void minrtt_probe_add(struct minrtt_probe *p, u32 rtt_us)
+{
+	p->min_us = min(p->min_us, rtt_us);
+	p->round_us = min(p->round_us, rtt_us);
+}
+
+/**
+ * minrtt_probe_abort() - heavy loss or a pause has ended the probe
+ * @p: state
+ */
+static inline void minrtt_probe_abort(struct minrtt_probe *p)
+{
+	minrtt_probe_rest(p, MINRTT_PROBE_ROUNDS);
+}
+
+static inline enum minrtt_probe_event
+minrtt_probe_judge(struct minrtt_probe *p, u32 round_us, u32 same_us)
+{
+	u32 off = max(round_us, p->seen_us) - min(round_us, p->seen_us);
+
+	if (p->seen_us && off <= same_us) {
+		p->min_us = round_us;
+		minrtt_probe_known(p, MINRTT_PROBE_ROUNDS);
+		return MINRTT_PROBE_LONGER;
+	}
+	minrtt_probe_rest(p, p->seen_us ? p->every : MINRTT_PROBE_AGAIN);
+	if (p->seen_us)
+		p->every = min(2 * p->every, MINRTT_PROBE_REST_MAX);
+	p->seen_us = round_us;
+	return MINRTT_PROBE_OTHERS;
+}
+
+/**
+ * minrtt_probe_round() - a round is over
+ * @p: state
+ * @wait_us: waits up to this long count as no queue
+ *
+ * Return: see enum minrtt_probe_event.
+ */
+static inline enum minrtt_probe_event minrtt_probe_round(struct minrtt_probe *p,
+							 u32 wait_us)
+{
+	u32 round_us = p->round_us;
+	bool probed = p->probing;
+
+	p->round_us = MINRTT_PROBE_NONE;
+	if (round_us == MINRTT_PROBE_NONE)
+		return MINRTT_PROBE_GO_ON;
+	if (round_us - p->min_us <= wait_us) {
+		minrtt_probe_known(p, probed ? MINRTT_PROBE_REST :
+				   clamp_t(u32, p->left, MINRTT_PROBE_ROUNDS,
+					   MINRTT_PROBE_REST));
+		return probed ? MINRTT_PROBE_EMPTY : MINRTT_PROBE_GO_ON;
+	}
+	if (--p->left)
+		return MINRTT_PROBE_GO_ON;
+	if (probed)
+		return minrtt_probe_judge(p, round_us,
+					  wait_us / MINRTT_PROBE_SAME);
+	p->probing = true;
+	p->left = MINRTT_PROBE_LENGTH;
+	return MINRTT_PROBE_BEGIN;
+}
+
+#endif /* HETCC_MINRTT_PROBE_H */

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs of the Hybla paper's set-ups (Caini and Firrincieli 2004).
+
+``PAPER`` is hybla_ext by the paper's rules, ``SPACED`` the same with packet spacing, ``OURS`` what a user gets. Its
+NewReno is ``NEWRENO``, without SACK; its SACK is today's ``reno``.
+"""
+
+from hetlab.claims.evidence import Need
+from hetlab.model import scenario
+from papers import common
+from papers.common import WITHOUT_SACK
+
+OURS = "hybla_ext"
+PAPER, SPACED = f"{OURS}@paper", f"{OURS}@spaced"
+JUDGED = OURS  # where Hybla is compared with others; the paper recommends packet spacing, which is the default
+INTREE, SACK = "hybla", "reno"
+NEWRENO, PAPER_NOSACK = SACK + WITHOUT_SACK, PAPER + WITHOUT_SACK
+RIVALS = (SACK, NEWRENO)
+
+MTU = 1076
+SEGMENT = scenario.packet_payload(MTU)  # bytes
+RTT0_S = 0.025
+GAMMA_PKTS = 32
+WIRED_RTT_MS = 25
+WIRELESS = "link.wireless.forward.delay_ms"
+PERCENT = "link.wireless.forward.loss.percent"
+BOTTLENECK = "link.bottleneck.forward.delay_ms"
+# One-way delays (ms) that give round trips of 25 to 600 ms: of the wireless leg, and of the ideal channel
+LEGS_MS = (0, 12.5, 37.5, 87.5, 137.5, 187.5, 237.5, 287.5)
+WAYS_MS = (12.5, 25, 50, 100, 150, 200, 250, 300)
+# All for the one that is judged, where it is compared for Reno; the others are told at the ends, 100 and 300 ms
+RENO_LEGS_MS = (0, 37.5, *LEGS_MS[4:])
+TOLD_LEGS_MS = (0, 37.5, 137.5, 287.5)
+LINK_MBIT = 10 * SEGMENT / MTU
+
+
+def rtt_ms(leg_ms: float) -> int:
+    """Round trip of the foreground flow, from the delay of its wireless leg."""
+    return round(WIRED_RTT_MS + 2 * leg_ms)
+
+
+def point(name: str, cc: str, **swept: float) -> Need:
+    """A run; ``percent``, ``leg_ms``, ``way_ms`` are its point of the sweep."""
+    keys = {"percent": PERCENT, "leg_ms": WIRELESS, "way_ms": BOTTLENECK}
+    return common.point(name, cc, {keys[key]: value for key, value in swept.items()})
+
+
+def sweep(name: str, cc: str, **fixed: float) -> dict[int, Need]:
+    """Runs over the wireless leg, by round trip in ms."""
+    legs_ms = LEGS_MS if cc == JUDGED else RENO_LEGS_MS if cc in RIVALS else TOLD_LEGS_MS
+    return {rtt_ms(leg): point(name, cc, **fixed, leg_ms=leg) for leg in legs_ms}
