@@ -3,11 +3,11 @@
 KDIR ?= /lib/modules/$(shell uname -r)/build
 BUILD := $(or $(HETCC_BUILD),build)
 HETLAB := tools/hetlab
-DEMO := santacruz-wireless santacruz-asym geo
+DEMO := rn-loss sc-asym geo
 
 .PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
 	check-hostile check-vm check-debug claims figures cost cpu-cost lint matrix distclean dkms-install \
-	dkms-uninstall deb dist
+	dkms-uninstall deb dist docs docs-data
 
 all: modules
 
@@ -45,6 +45,8 @@ help:
 	@echo "                     kmemleak: 10 minutes of virtual time, 90 s on parallel CPUs (docs/debug.md)"
 	@echo "make claims          the papers' claims and thresholds of real networks, judged on today's kernel"
 	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
+	@echo "make docs            write the numbers of docs/data into README and docs (a test compares)"
+	@echo "make docs-data       measure them again, with NAME=... one file of docs/data (tools/docs/tables.toml)"
 	@echo "make cost            what the Santa Cruz option costs: bytes, merging, CPU time"
 	@echo "make cpu-cost        what a congestion control costs: instructions per ACK on Debian's 6.12"
 	@echo "                     and 6.1 under QEMU, which counts them (docs/cost.md)"
@@ -63,7 +65,7 @@ kernels: kernel
 
 demo: kernel
 	@rm -rf $(BUILD)/demo
-	@$(HETLAB) run $(DEMO) --out $(BUILD)/demo
+	@$(HETLAB) run $(DEMO) --set 'sweep={}' --out $(BUILD)/demo
 	@$(HETLAB) report $(BUILD)/demo --title "hetcc: ten congestion controls on three links"
 
 check:
@@ -93,6 +95,12 @@ check-debug:
 
 claims figures: kernels
 	@$(HETLAB) $@
+
+docs: setup
+	@$(BUILD)/venv/bin/python tools/docs/make_docs.py write
+
+docs-data: kernels
+	@$(BUILD)/venv/bin/python tools/docs/make_docs.py data $(NAME)
 
 cost: kernels
 	@$(BUILD)/venv/bin/python tools/bench/option_cost.py

@@ -27,6 +27,10 @@ ALWAYS = ("tests/style/test_lint.py", "tests/style/test_imports.py", "tests/styl
 # From the beginning of a path to the tests that see it; the longest that fits counts.
 RULES: dict[str, tuple[str, ...]] = {
     "README": ("tests/style",),
+    "CONTRIBUTING.md": ("tests/style",),
+    "CHANGELOG.md": ("tests/style",),
+    ".pre-commit-config.yaml": (),
+    "tools/docs/": ("tests/style",),
     "docs/": ("tests/style", "tests/packaging"),
     "COPYING": ("tests/packaging",),
     "dkms.conf": ("tests/packaging",),

@@ -23,7 +23,7 @@ Runs the named static checks, all of them when none is named:
   sparse      the kernel's semantic checker on the modules
   fnlen       no function of C or Python is longer than 60 lines
   shellcheck  every shell script
-  ruff        the Python code of tools/ and tests/
+  ruff        the Python code of tools/ and tests/, its format too
   mypy        the types of the same
   imports     the layers of hetlab: [tool.importlinter] in pyproject.toml
 
@@ -88,7 +88,7 @@ venv_tool() {
 }
 
 check_ruff() {
-	venv_tool ruff check
+	venv_tool ruff check && venv_tool ruff format --check
 }
 
 check_mypy() {

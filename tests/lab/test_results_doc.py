@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0
+"""docs/results.md against a real run: every key of result.json and every column of every table, and nothing else."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from hetlab.paths import TOP
+
+pytestmark = pytest.mark.virtual
+
+TEXT = (TOP / "docs" / "results.md").read_text()
+NAME = re.compile(r"`([\w-]+)`")
+# Not in every run: of two hosts, of bbr and of dctcp
+ELSEWHERE = {"result.json": {"hosts"}, "flows.parquet": re.compile(r"cc_(bw|min_rtt|pacing|cwnd|ce|alpha|ab)_?\w*")}
+SCENARIO = """
+base = "bulk"
+title = "one TCP flow with loss, one UDP flow"
+duration_s = 5
+
+[link.bottleneck]
+forward = { loss = { model = "random", percent = 2 } }
+
+[flow.noise]
+src = "s"
+dst = "d"
+proto = "udp"
+rate_mbit = 1
+
+[[event]]
+at_s = 2
+link = "bottleneck"
+way = "forward"
+delay_ms = 60
+
+[measure]
+pcap = true
+"""
+
+
+def section(head: str) -> str:
+    """Text below a heading, up to the next one of any level."""
+    match = re.search(rf"^#+ {re.escape(head)}\n(.*?)(?=^#|\Z)", TEXT, re.M | re.S)
+    assert match, f"docs/results.md has no heading {head!r}"
+    return match[1]
+
+
+def documented(head: str) -> set[str]:
+    """Names in the first column of the table below a heading."""
+    rows = [line.split("|")[1] for line in section(head).splitlines() if line.startswith("| `")]
+    return {name for row in rows for name in NAME.findall(row)}
+
+
+@pytest.fixture(scope="module")
+def run(run_json: Callable[..., list[dict[str, Any]]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Directory of a run that has everything a run in virtual time can have."""
+    directory = tmp_path_factory.mktemp("results-doc")
+    file = directory / "all.toml"
+    file.write_text(SCENARIO)
+    run_json(file, "--cc", "santacruz", "--trace", "--machines", "1", "--out", directory / "out")
+    (found,) = (directory / "out").rglob("result.json")
+    return found.parent
+
+
+@pytest.fixture(scope="module")
+def result(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / "result.json").read_text())
+    return found
+
+
+def test_keys_of_a_result(result: dict[str, Any]) -> None:
+    optional = ELSEWHERE["result.json"]
+    assert isinstance(optional, set)
+    assert documented("result.json") - optional == set(result) - optional
+
+
+@pytest.mark.parametrize("key", ["queue", "hashes"])
+def test_keys_of_a_part(result: dict[str, Any], key: str) -> None:
+    assert documented(key) == set(result[key])
+
+
+@pytest.mark.parametrize("key", ["owd_ms", "delivery_ms"])
+def test_keys_of_delays(result: dict[str, Any], key: str) -> None:
+    assert documented("owd_ms, delivery_ms") == set(result[key])
+
+
+def test_keys_of_flows(result: dict[str, Any]) -> None:
+    assert documented("flows[]") == {key for flow in result["flows"] for key in flow}
+
+
+def test_keys_of_the_scenario_are_named(result: dict[str, Any]) -> None:
+    named = set(NAME.findall(section("scenario_resolved") + (TOP / "docs" / "scenarios.md").read_text()))
+    own = {"links", "route", "clock", "sysctl", "params", "aqm_options"}  # below these are names, no keys
+
+    def keys(value: Any, within: str = "") -> set[str]:
+        if isinstance(value, list):
+            return {key for item in value for key in keys(item)}
+        if not isinstance(value, dict):
+            return set()
+        return (set() if within in own else set(value)) | {k for key, v in value.items() for k in keys(v, key)}
+
+    missing = keys(result["scenario_resolved"]) - named
+    assert not missing
+
+
+def test_files(run: Path) -> None:
+    table = TEXT[: TEXT.index("Conventions")]
+    named = {name.strip() for row in re.findall(r"^\|([^|]*)\|", table, re.M) for name in row.split(",")}
+    there = {re.sub(r"\bs-d\b", "SRC-DST", path.name) for path in run.iterdir()}
+    assert named - {"file", "---"} == there
+
+
+def test_columns(run: Path) -> None:
+    for path in run.glob("*.parquet"):
+        name = re.sub(r"\bs-d\b", "SRC-DST", path.name)
+        there, named = set(pq.read_schema(path).names), documented(name)
+        optional = ELSEWHERE.get(name)
+        extra = {n for n in named - there if isinstance(optional, re.Pattern) and optional.fullmatch(n)}
+        assert named - extra == there, name
