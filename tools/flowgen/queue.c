@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <libmnl/libmnl.h>
-#include <linux/gen_stats.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <stdbool.h>
@@ -21,6 +20,7 @@
 #include "netns.h"
 #include "probe_args.h"
 #include "queue.h"
+#include "queue_stats.h"
 #include "record.h"
 
 #define REQUEST_BYTES	(MNL_NLMSG_HDRLEN + MNL_ALIGN(sizeof(struct tcmsg)))
@@ -190,54 +190,6 @@ static void add_request(struct space *space, int index, int ifindex)
 	space->count++;
 }
 
-/* The kernel aligns attributes to 4 bytes only, and may know more fields. */
-static void copy_attribute(const struct nlattr *attr, void *to, size_t size)
-{
-	size_t length = mnl_attr_get_payload_len(attr);
-
-	memcpy(to, mnl_attr_get_payload(attr), length < size ? length : size);
-}
-
-static void read_basic(const struct nlattr *attr, struct queue_record *record)
-{
-	struct gnet_stats_basic basic = { 0 };
-
-	copy_attribute(attr, &basic, sizeof(basic));
-	record->bytes = basic.bytes;
-	record->packets = basic.packets;
-}
-
-static void read_queue(const struct nlattr *attr, struct queue_record *record)
-{
-	struct gnet_stats_queue stats = { 0 };
-
-	copy_attribute(attr, &stats, sizeof(stats));
-	record->qlen = stats.qlen;
-	record->backlog = stats.backlog;
-	record->drops = stats.drops;
-	record->overlimits = stats.overlimits;
-}
-
-static bool read_stats(const struct nlmsghdr *message,
-		       struct queue_record *record)
-{
-	const struct nlattr *attr, *nested;
-	bool found = false;
-
-	mnl_attr_for_each(attr, message, sizeof(struct tcmsg)) {
-		if (mnl_attr_get_type(attr) != TCA_STATS2)
-			continue;
-		found = true;
-		mnl_attr_for_each_nested(nested, attr) {
-			if (mnl_attr_get_type(nested) == TCA_STATS_BASIC)
-				read_basic(nested, record);
-			else if (mnl_attr_get_type(nested) == TCA_STATS_QUEUE)
-				read_queue(nested, record);
-		}
-	}
-	return found;
-}
-
 static int reply_error(const struct nlmsghdr *message)
 {
 	const struct nlmsgerr *error = mnl_nlmsg_get_payload(message);
@@ -267,7 +219,7 @@ static void take_reply(const struct nlmsghdr *message)
 	sample->record.t_ns = tick_times[tick];
 	sample->record.label = index;
 	if (message->nlmsg_type == RTM_NEWQDISC)
-		sample->good = read_stats(message, &sample->record);
+		sample->good = queue_stats_read(message, &sample->record);
 	if (!sample->good)
 		report_failure(&queues[index], reply_error(message));
 }
