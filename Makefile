@@ -113,8 +113,10 @@ lint matrix:
 	@tools/setup.sh --check
 	@tools/ci/$(if $(filter lint,$@),lint,build_matrix).sh
 
+# What the module build left here; the kernel's own clean would go through $(BUILD) as well
 clean:
-	@if [ -d $(KDIR) ]; then $(MAKE) -C $(KDIR) M=$(CURDIR) clean; fi
+	@find . -maxdepth 1 -type f \( -name '*.ko' -o -name '*.o' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' \
+		-o -name '.*.d' -o -name Module.symvers -o -name modules.order -o -name modules.livepatch \) -delete
 
 distclean:
 	rm -rf $(BUILD)

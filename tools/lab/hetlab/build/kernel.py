@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ TARBALL = Path(f"/usr/src/linux-source-{SERIES}.tar.xz")
 OPTION_PATCH = TOP / "santacruz_opt.patch"
 # Lines that make prints for a whole build; only the progress bar depends on it
 BUILD_STEPS = {"um": 1800, "x86_64": 2150}
+TARGETS = {"um": ["linux", "modules"], "x86_64": ["bzImage", "modules"]}
 COMPILERS = re.compile(r"^\s+(CC|AS|AR|LD|HOSTCC|GEN)\b")
 
 
@@ -119,14 +120,24 @@ def kernel(console: Console, patched: bool = False, debug: bool = False) -> Kern
     key = files_digest(configs, source_key.encode(), compiler())
     root = BUILD / "kernel"
     k = Kernel(root / f"src-{source_key}", root / f"um-{key}", key)
-    if (k.source / ".complete").exists() and (k.out / ".complete").exists():
+    return ensure(console, k, patches, "linux", lambda: build(console, k, "um", "x86_64_defconfig", configs))
+
+
+def ensure(console: Console, k: Kernel, patches: list[Path], image: str, make: Callable[[], None]) -> Kernel:
+    """The kernel, unpacked and built where it is not there; ``image``: the file in its build tree that is booted."""
+    if complete(k.source, "Makefile") and complete(k.out, image):
         return k
-    with locked(root):
-        if not (k.source / ".complete").exists():
+    with locked(k.out.parent):
+        if not complete(k.source, "Makefile"):
             unpack(console, k.source, patches)
-        if not (k.out / ".complete").exists():
-            build(console, k, "um", "x86_64_defconfig", configs, ["linux", "modules"])
+        if not complete(k.out, image):
+            make()
     return k
+
+
+def complete(directory: Path, *files: str) -> bool:
+    """Whether a build is there: its stamp and these files. A stamp alone proves nothing."""
+    return all((directory / name).exists() for name in (".complete", *files))
 
 
 def unpack(console: Console, source: Path, patches: list[Path]) -> None:
@@ -142,7 +153,7 @@ def unpack(console: Console, source: Path, patches: list[Path]) -> None:
     (source / ".complete").touch()
 
 
-def build(console: Console, k: Kernel, arch: str, base: str, configs: list[Path], targets: list[str]) -> None:
+def build(console: Console, k: Kernel, arch: str, base: str, configs: list[Path]) -> None:
     """Configure (fragments over a base configuration) and compile, with a progress bar."""
     log = k.out.with_suffix(".log")
     log.unlink(missing_ok=True)
@@ -154,7 +165,7 @@ def build(console: Console, k: Kernel, arch: str, base: str, configs: list[Path]
     run(merge + [str(c) for c in configs], log, "merging the configuration")
     run([*make, "olddefconfig"], log, "configuring")
     _check_config(k.out / ".config", configs)
-    _compile(console, [*make, f"-j{os.cpu_count()}", *targets], log, BUILD_STEPS[arch])
+    _compile(console, [*make, f"-j{os.cpu_count()}", *TARGETS[arch]], log, BUILD_STEPS[arch])
     _slim(k.out)
     (k.out / ".complete").touch()
 
@@ -209,7 +220,7 @@ def modules(console: Console, k: Kernel, arch: str = "um") -> Path:
     key = files_digest(sources, k.key.encode())
     directory = BUILD / "modules" / f"{arch}-{key}"
     with locked(BUILD / "modules"):
-        if (directory / ".complete").exists():
+        if complete(directory, *(f"{path.stem}.ko" for path in sources if path.suffix == ".c")):
             return directory
         console.print("building the modules")
         shutil.rmtree(directory, ignore_errors=True)

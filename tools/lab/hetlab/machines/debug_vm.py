@@ -13,6 +13,7 @@ from hetlab.paths import BUILD, KERNEL_DIR
 
 CONFIG = KERNEL_DIR / "config" / "vm-debug.config"
 ARCH = "x86_64"
+IMAGE = "arch/x86/boot/bzImage"
 
 # What the kernel's checkers say, by checker; the kernel's own order of words
 REPORTS = {
@@ -52,14 +53,7 @@ def debug_kernel(console: Console) -> kernel.Kernel:
     key = kernel.files_digest([CONFIG], source_key.encode(), kernel.compiler())
     root = BUILD / "kernel"
     k = kernel.Kernel(root / f"src-{source_key}", root / f"vm-debug-{key}", key)
-    if (k.source / ".complete").exists() and (k.out / ".complete").exists():
-        return k
-    with kernel.locked(root):
-        if not (k.source / ".complete").exists():
-            kernel.unpack(console, k.source, patches)
-        if not (k.out / ".complete").exists():
-            kernel.build(console, k, ARCH, "allnoconfig", [CONFIG], ["bzImage", "modules"])
-    return k
+    return kernel.ensure(console, k, patches, IMAGE, lambda: kernel.build(console, k, ARCH, "allnoconfig", [CONFIG]))
 
 
 def debug_vm_kernel(console: Console) -> VmKernel:
@@ -72,7 +66,7 @@ def debug_vm_kernel(console: Console) -> VmKernel:
     for ko in built.glob("*.ko"):
         shutil.copy(ko, ours)
     release = (k.out / "include/config/kernel.release").read_text().strip()
-    return VmKernel(release, k.out / "arch/x86/boot/bzImage", tree, k.key)
+    return VmKernel(release, k.out / IMAGE, tree, k.key)
 
 
 def other_module(console: Console, source: Path) -> Path:
@@ -81,7 +75,7 @@ def other_module(console: Console, source: Path) -> Path:
     files = sorted(source.iterdir())
     directory = BUILD / "modules" / f"{ARCH}-{source.name}-{kernel.files_digest(files, k.key.encode())}"
     with kernel.locked(BUILD / "modules"):
-        if not (directory / ".complete").exists():
+        if not kernel.complete(directory, f"{source.name}.ko"):
             shutil.rmtree(directory, ignore_errors=True)
             shutil.copytree(source, directory)
             kernel.compile_module(k, directory, ARCH)
