@@ -2,11 +2,13 @@
 """The command line: help everywhere, one object per line, faults named, nothing lost."""
 
 import json
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from commands import Hetlab
+from commands import TOP, Hetlab
 
 pytestmark = pytest.mark.virtual
 SHORT = ("--set", "duration_s=4")
@@ -102,3 +104,16 @@ def test_report(hetlab: Hetlab, tmp_path: Path) -> None:
     assert "cubic" in page and "Mbit/s" in page
     assert list(tmp_path.rglob("*.png"))
     assert hetlab("report", tmp_path / "nothing").returncode == 2
+
+
+def test_an_interrupted_command_says_what_it_keeps(tmp_path: Path) -> None:
+    """As Ctrl-C would, when the first of three runs has ended."""
+    words = [TOP / "tools" / "hetlab", "run", "bulk", *SHORT, "--cc", "reno", "--seeds", "3", "--machines", "1"]
+    with subprocess.Popen([*words, "--out", tmp_path], stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr
+        first = next(line for line in run.stderr if line.startswith("1/3 "))
+        run.send_signal(signal.SIGINT)
+        rest = run.stderr.read()
+    assert run.returncode == 130, first + rest
+    assert f"interrupted; 1 of 3 runs are kept in {tmp_path}" in rest
+    assert len(list(tmp_path.rglob("result.json"))) == 1

@@ -2,13 +2,16 @@
 """Arguments of hetlab run: congestion controls, parameters, seeds."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+from hetlab.cli import campaigns
 from hetlab.errors import LabError
 from hetlab.model import congestion, files, jobs
 from hetlab.model.congestion import label
 from hetlab.paths import TOP
+from hetlab.results import store
 
 pytestmark = pytest.mark.fast
 
@@ -86,3 +89,24 @@ def test_lists_of_files_that_do_without_hetlab_are_the_same() -> None:
         word for pair in ours.items() for word in pair
     ]
     assert files.load("bulk")[0].scenario.compare[: len(ours)] == tuple(ours)
+
+
+def test_a_directory_of_results_is_whole_or_not_there(tmp_path: Path) -> None:
+    directory = tmp_path / "run" / "seed-1"
+    with store._whole(directory) as draft:
+        (draft / "result.json").write_text("first")
+    with pytest.raises(OSError, match="disk"), store._whole(directory) as draft:
+        (draft / "result.json").write_text("half")
+        raise OSError("disk full")
+    assert (directory / "result.json").read_text() == "first"
+    with store._whole(directory) as draft:
+        (draft / "trace.parquet").touch()
+    assert [path.name for path in directory.iterdir()] == ["trace.parquet"], "an earlier run goes"
+    assert list(directory.parent.iterdir()) == [directory]
+
+
+def test_out_is_tried_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for bad in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
+        with pytest.raises(LabError, match=rf"--out {bad}: results cannot be written there"):
+            campaigns.carry_out([], campaigns.virtual(None), bad, print)

@@ -409,14 +409,23 @@ def test_no_runs(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_broken_results(tmp_path: Path) -> None:
+def test_a_broken_table_is_named(tmp_path: Path) -> None:
     directory = write_run(tmp_path, resolved(), "reno")
     (directory / "flows.parquet").write_text("not a table")
-    with pytest.raises(LabError, match="cannot report"):
+    with pytest.raises(LabError, match=r"seed-1/flows\.parquet: not a table"):
         written(tmp_path)
-    (directory / "result.json").write_text("{")
-    with pytest.raises(LabError, match="cannot report"):
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', '{"format": 2}'])
+def test_what_is_no_result_is_skipped_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    """A full disk left an empty result.json, and the whole directory was refused."""
+    bad = write_run(tmp_path, resolved(), "cubic") / "result.json"
+    bad.write_text(text)
+    with pytest.raises(LabError, match="no runs"):
         written(tmp_path)
+    write_run(tmp_path, resolved(), "reno")
+    assert written(tmp_path).row("Reno")
+    assert f"skipped {bad}: " in capsys.readouterr().err
 
 
 def test_page_elsewhere(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 """Where runs are carried out, with a progress bar: virtual machines, QEMU, this host, two hosts."""
 
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from hetlab.model.job import Job
 from hetlab.model.result import RunResult
 from hetlab.results.campaign import Campaign
 
+INTERRUPTED = 130
 err = Console(stderr=True, highlight=False)
 # For an unpatched or a patched kernel: what carries out runs, and what their results are measured with
 RunnerFactory = Callable[[bool], tuple[Runner, dict[str, str]]]
@@ -35,6 +37,7 @@ def carry_out(
     patched: bool | None = None,
 ) -> Campaign:
     """Run jobs with a progress bar on stderr; ``patched`` None: each on the kernel that its scenario needs."""
+    _writable(out)
     kernel.tools(err)
     kernel.skew_objects({ppm for job in planned for ppm in job.scenario.clock.values()})
     groups = jobs.by_kernel(planned, patched)
@@ -52,10 +55,24 @@ def carry_out(
                 over = campaign.done + len(campaign.failed)
                 print(f"{over}/{len(planned)} {name} {error or f'{wall_s:.1f} s'}", file=sys.stderr)
 
-        for of, group in groups.items():
-            runner, campaign.hashes = built[of]
-            runner.run(group, outcome)
+        try:
+            for of, group in groups.items():
+                runner, campaign.hashes = built[of]
+                runner.run(group, outcome)
+        except KeyboardInterrupt:
+            bar.stop()
+            print(f"hetlab: interrupted; {campaign.done} of {len(planned)} runs are kept in {out}", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
     return campaign
+
+
+def _writable(out: Path) -> None:
+    """LabError before anything runs where the results could not be kept."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out).close()
+    except OSError as err:
+        raise LabError(f"--out {out}: results cannot be written there: {err.strerror}") from err
 
 
 def draw_trace(directory: Path, result: RunResult) -> None:

@@ -4,6 +4,7 @@
 The page needs nothing but itself; the plots are also beside it, in ``plots/``.
 """
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,12 @@ TEMPLATES = Path(__file__).with_name("templates")
 
 
 def write_report(directory: Path, output: Path, title: str) -> Path:
-    """Write the page for all runs below ``directory``, and its plots beside it."""
+    """Write the page for all runs below ``directory``, and its plots beside it; names on stderr what is no result."""
+    skipped: list[str] = []
     try:
-        groups = group(store.read_all(directory))
+        groups = group(store.read_all(directory, skipped.append))
+        for text in skipped:
+            print(f"hetlab: skipped {text}", file=sys.stderr)
         if not groups:
             raise LabError(f"{directory}: no runs (result.json) below this directory")
         pictures = output.parent / "plots"

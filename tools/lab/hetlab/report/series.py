@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hetlab.errors import LabError
 from hetlab.plots import flows as flow_plots
 from hetlab.plots import style, trace
 from hetlab.plots.style import Floats
@@ -24,13 +26,21 @@ def _read(path: Path, names: Sequence[str]) -> dict[str, Floats]:
     """Columns of a table as numbers, NaN where there is none; empty without a table."""
     if not path.exists():
         return {name: np.empty(0) for name in names}
-    table = pq.ParquetFile(path).read()
+    table = _table(path)
     return {
         name: np.asarray(table[name].to_numpy(), dtype=np.float64)
         if name in table.column_names
         else np.full(table.num_rows, np.nan)
         for name in names
     }
+
+
+def _table(path: Path) -> pa.Table:
+    """A table; LabError naming the file where it is not one."""
+    try:
+        return pq.ParquetFile(path).read()
+    except (OSError, ValueError) as err:
+        raise LabError(f"{path}: not a table: {err}") from err
 
 
 def read_flows(run: Run) -> list[flow_plots.Flow]:
@@ -58,7 +68,7 @@ def read_queue(run: Run) -> style.Series:
     link = run.result.queue.link
     if not path.exists() or link is None:
         return np.empty(0), np.empty(0)
-    table = pq.ParquetFile(path).read()
+    table = _table(path)
     mine = np.asarray(table["queue"].to_numpy() == link, dtype=bool)
     return table["t"].to_numpy()[mine], table["pkts"].to_numpy()[mine]
 

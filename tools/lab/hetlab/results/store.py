@@ -15,9 +15,12 @@ Everything but run.json depends on scenario, seed, kernel and modules alone.
 """
 
 import json
+import os
 import re
 import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +34,7 @@ from hetlab.model.job import Job
 from hetlab.model.result import FORMAT_VERSION, RunResult, from_json
 from hetlab.results import metrics, santacruz_trace
 
-TRACE_FILES = ("trace.parquet", "trace-loss.parquet", "trace.png")
+DRAFT = ".draft-"
 
 
 def run_dir(out: Path, run: Job | RunResult) -> Path:
@@ -54,7 +57,6 @@ def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float) -> RunResul
     """Evaluate a finished job, write its directory, return the result."""
     raw = metrics.read(job)
     directory = run_dir(out, job)
-    directory.mkdir(parents=True, exist_ok=True)
     result = replace(
         metrics.summarise(raw),
         title=raw.scenario.title,
@@ -64,14 +66,36 @@ def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float) -> RunResul
         hosts=raw.meta.get("hosts"),
         wall_s=round(wall_s, 3),
     )
-    _save_series(raw, directory)
-    _save_trace(raw, directory)
-    for pcap in Path(job.dir).glob("*.pcap"):
-        shutil.move(pcap, directory / pcap.name)
-    (directory / "result.json").write_text(result.as_json(indent=1) + "\n")
-    (directory / "run.json").write_text(json.dumps({"wall_s": result.wall_s}) + "\n")
+    with _whole(directory) as draft:
+        _save_series(raw, draft)
+        _save_trace(raw, draft)
+        for pcap in Path(job.dir).glob("*.pcap"):
+            shutil.copy(pcap, draft)
+        (draft / "run.json").write_text(json.dumps({"wall_s": result.wall_s}) + "\n")
+        (draft / "result.json").write_text(result.as_json(indent=1) + "\n")
     shutil.rmtree(job.dir)
     return result
+
+
+@contextmanager
+def _whole(directory: Path) -> Iterator[Path]:
+    """A directory to write to, which becomes the one that is named at the end: whole, or not at all."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=directory.parent))
+    try:
+        yield draft
+        draft.chmod(0o777 & ~_umask())
+        shutil.rmtree(directory, ignore_errors=True)
+        draft.rename(directory)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _save_series(raw: metrics.Raw, directory: Path) -> None:
@@ -94,9 +118,7 @@ def _save_series(raw: metrics.Raw, directory: Path) -> None:
 
 
 def _save_trace(raw: metrics.Raw, directory: Path) -> None:
-    """Write the tables of a traced run; of an untraced one, remove earlier ones."""
-    for name in TRACE_FILES:
-        (directory / name).unlink(missing_ok=True)
+    """Write the tables of a traced run."""
     if not raw.job.trace:
         return
     path = Path(raw.job.dir) / "trace.txt"
@@ -113,20 +135,28 @@ def _cc_info(record: dict[str, Any]) -> dict[str, Any]:
     return {f"cc_{k}": v for k, v in info.items()}
 
 
-def read_all(out: Path) -> Iterator[tuple[Path, RunResult]]:
-    """Every run below a directory, in a fixed order."""
-    for path in sorted(out.rglob("result.json")):
-        yield path.parent, read(path)
+def read_all(out: Path, skip: Callable[[str], None] | None = None) -> Iterator[tuple[Path, RunResult]]:
+    """Every run below a directory, in a fixed order; ``skip``: called for each that is no result, else an error."""
+    for path in sorted(p for p in out.rglob("result.json") if not p.parent.name.startswith(DRAFT)):
+        try:
+            yield path.parent, read(path)
+        except LabError as err:
+            if skip is None:
+                raise
+            skip(str(err))
 
 
 def read(path: Path) -> RunResult:
-    """One result.json; LabError where its format is another one."""
-    text = path.read_text()
-    version = json.loads(text).get("format")
-    if version != FORMAT_VERSION:
-        raise LabError(f"{path}: result format {version}; this hetlab reads {FORMAT_VERSION}")
-    run = path.with_name("run.json")
-    return from_json(text, json.loads(run.read_text())["wall_s"] if run.exists() else None)
+    """One result.json; LabError naming the file where it is not one, or of another format."""
+    try:
+        text = path.read_text()
+        version = json.loads(text).get("format")
+        if version != FORMAT_VERSION:
+            raise LabError(f"{path}: result format {version}; this hetlab reads {FORMAT_VERSION}")
+        run = path.with_name("run.json")
+        return from_json(text, json.loads(run.read_text())["wall_s"] if run.exists() else None)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as err:
+        raise LabError(f"{path}: no result of a run: {err!r}") from err
 
 
 def series(directory: Path, name: str) -> dict[str, list[Any]]:
