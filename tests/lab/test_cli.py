@@ -108,8 +108,8 @@ def test_report(hetlab: Hetlab, tmp_path: Path) -> None:
 
 def test_an_interrupted_command_says_what_it_keeps(tmp_path: Path) -> None:
     """As Ctrl-C would, when the first of three runs has ended."""
-    words = [TOP / "tools" / "hetlab", "run", "bulk", *SHORT, "--cc", "reno", "--seeds", "3", "--machines", "1"]
-    with subprocess.Popen([*words, "--out", tmp_path], stderr=subprocess.PIPE, text=True) as run:
+    words = [str(TOP / "tools" / "hetlab"), "run", "bulk", *SHORT, "--cc", "reno", "--seeds", "3", "--machines", "1"]
+    with subprocess.Popen([*words, "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True) as run:
         assert run.stderr
         first = next(line for line in run.stderr if line.startswith("1/3 "))
         run.send_signal(signal.SIGINT)

@@ -171,7 +171,17 @@ FAULTS = {
     "two queues": ("queue_pkts = 20", "queue_pkts = 20, queue_bdp = 1", ["queue_pkts or queue_bdp"]),
     "word for a number": ("duration_s = 5", 'duration_s = "long"', ["duration_s", "'long'"]),
     "unknown key": ("duration_s = 5", "duration_s = 5\nspeed = 3", ["speed"]),
-    "unknown key in a link": ("delay_ms = 10", "delay = 10", ["link.wire.forward.delay"]),
+    "key without its unit": ("duration_s = 5", "duration = 5", ["duration = 5", "did you mean duration_s?"]),
+    "unknown key in a link": ("delay_ms = 10", "delay = 10", ["link.wire.forward.delay", "did you mean delay_ms?"]),
+    "unknown key of a loss": (
+        "delay_ms = 10",
+        "loss = { model = 'random', percen = 1 }",
+        ["forward.loss.percen", "did you mean percent?"],
+    ),
+    "unknown key of an event": ("[link.wire]", EVENT + "delay = 5\n[link.wire]", ["event.0.delay", "delay_ms?"]),
+    "flow to itself": ('dst = "d"', 'dst = "s"', ["flow.main", "src and dst are both 's'"]),
+    "flow after the end": ('dst = "d"', 'dst = "d"\nstart_s = 5', ["flow.main", "begins at 5 s", "duration_s=5"]),
+    "host without a link": ('hosts = ["s", "d"]', 'hosts = ["s", "d", "x"]', ["no link goes to x"]),
     "unknown node": ('dst = "d"', 'dst = "e"', ["flow.main", "'e'", "d, s"]),
     "ack_filter without cake": (
         "delay_ms = 10",
@@ -356,9 +366,11 @@ def test_bad_set(tmp_path: Path, bad: str) -> None:
 
 
 def test_no_path_between_hosts(tmp_path: Path) -> None:
-    text = MINIMAL.replace('hosts = ["s", "d"]', 'hosts = ["s", "d", "m"]')
-    text = text.replace('["s", "d"]\nforward', '["s", "m"]\nforward')
-    (one,) = files.load(write(tmp_path, text))
+    """The one in the middle is a host: it does not forward."""
+    text = MINIMAL.replace('hosts = ["s", "d"]', 'hosts = ["s", "d", "m"]').replace(
+        '["s", "d"]\nforward', '["s", "m"]\nforward'
+    )
+    (one,) = files.load(write(tmp_path, text + '[link.last]\nends = ["m", "d"]\n'))
     with pytest.raises(LabError, match="no path from s to d"):
         resolve.resolve(one)
 

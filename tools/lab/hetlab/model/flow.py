@@ -42,6 +42,8 @@ class Flows(Traffic):
 
     def check(self) -> None:
         """Refuse what does not fit together: ModelError."""
+        if self.src == self.dst:
+            raise ModelError(f"src and dst are both {self.src!r}: a flow needs two hosts")
         given = [self.rate_mbit, self.rate_share].count(None)
         if self.proto == "udp" and given != 1:
             raise ModelError("a udp flow needs rate_mbit or rate_share, one of them")

@@ -105,13 +105,13 @@ def keys_of(of: type) -> tuple[tuple[str, Any, Key], ...]:
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
-    for part in _alternatives(hint):
+    for part in alternatives(hint):
         if get_origin(part) is Literal:
             return get_args(part)
     return ()
 
 
-def _alternatives(hint: Any) -> Iterator[Any]:
+def alternatives(hint: Any) -> Iterator[Any]:
     """The types of a union, one of any other."""
     if get_origin(hint) in (Union, UnionType):
         yield from get_args(hint)
@@ -126,7 +126,7 @@ def from_plain(of: Any, value: Any) -> Any:
     """
     if get_origin(of) is Annotated:
         of = get_args(of)[0]
-    kinds = [kind for kind in _alternatives(of) if kind is not NoneType]
+    kinds = [kind for kind in alternatives(of) if kind is not NoneType]
     if value is None or len(kinds) != 1:
         return value
     kind, parts = get_origin(kinds[0]) or kinds[0], get_args(kinds[0])

@@ -112,6 +112,11 @@ class Scenario(Checked):
             _known(f"link.{name}.ends", link.ends, nodes)
         for name, flow in self.flow.items():
             _known(f"flow.{name}", (flow.src, flow.dst), hosts)
+            last_s = flow.start_s + (flow.count - 1) * flow.stagger_s
+            if last_s >= self.duration_s:
+                raise ModelError(f"flow.{name}: begins at {last_s:g} s, the run ends at duration_s={self.duration_s:g}")
+        if unused := nodes - {end for link in self.link.values() for end in link.ends}:
+            raise ModelError(f"no link goes to {', '.join(sorted(unused))}")
         _known("route", self.route, nodes)
         _known("clock", self.clock, hosts)
         for i, event in enumerate(self.event):

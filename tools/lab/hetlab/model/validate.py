@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """The tables of a scenario file to a Scenario; every fault with its place, value and allowed range. Host only."""
 
-from typing import Any
+from dataclasses import is_dataclass
+from difflib import get_close_matches
+from types import NoneType
+from typing import Any, cast, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 
 from hetlab.errors import LabError
+from hetlab.model.keys import alternatives, keys_of
 from hetlab.model.limits import LIMITS
 from hetlab.model.scenario import Scenario
 
@@ -29,12 +33,31 @@ def explain(err: ValidationError, source: str) -> str:
 
 def _line(fault: Any, source: str) -> str:
     key = ".".join(str(part) for part in fault["loc"]) or "scenario"
-    message = "there is no such key" if fault["type"] == UNKNOWN else fault["msg"].removeprefix("Value error, ")
+    message = _unknown(fault["loc"]) if fault["type"] == UNKNOWN else fault["msg"].removeprefix("Value error, ")
     plain = not isinstance(fault["input"], dict)
     shown = f" = {fault['input']!r}" if plain and fault["type"] != "missing" else ""
     named = [part for part in fault["loc"] if isinstance(part, str)]
     said = "" if fault["type"] in SAYS_ITS_VALUE else _range_of(named[-1] if named else "")
     return f"{source}: {key}{shown}: {message}{said}"
+
+
+def _unknown(place: tuple[str | int, ...]) -> str:
+    """That there is no such key, and which one may be meant."""
+    kind: Any = Scenario
+    for part in place[:-1]:
+        kind = _inside(kind, part)
+    known = [name for name, _hint, _key in keys_of(cast("type", kind))] if is_dataclass(kind) else []
+    close = get_close_matches(str(place[-1]), known, 1, 0.5)
+    return "there is no such key" + (f"; did you mean {close[0]}?" if close else "")
+
+
+def _inside(kind: Any, part: str | int) -> Any:
+    """Type of what is below a key of a class, a name in a table or a number in a list."""
+    if is_dataclass(kind):
+        kind = next((hint for name, hint, _key in keys_of(cast("type", kind)) if name == part), None)
+    elif get_args(kind):
+        kind = get_args(kind)[-1 if get_origin(kind) is dict else 0]
+    return next((k for k in alternatives(kind) if k is not NoneType), None)
 
 
 def _range_of(name: str) -> str:
