@@ -227,6 +227,23 @@ def test_one_file(tmp_path: Path) -> None:
         assert "usage: hetcc" in one.stdout + one.stderr
 
 
+@pytest.mark.parametrize(
+    ("taint", "signer", "notes"),
+    [
+        ("OE", "", ["out of tree", "unsigned: Secure Boot would refuse it"]),
+        ("O", "a key", ["out of tree", "signed by a key"]),
+        (
+            "OE",
+            "DKMS",
+            ["out of tree", "signed by DKMS, whose key this kernel does not have: Secure Boot would refuse it"],
+        ),
+    ],
+)
+def test_status_says_what_a_signature_is_worth(taint: str, signer: str, notes: list[str]) -> None:
+    code = f"from hetcc.modules import signature; print(signature({taint!r}, {signer!r}) == {notes!r})"
+    assert ok(run("python3", "-c", code, PYTHONPATH=str(COMMAND))) == "True\n"
+
+
 def test_tcp_info(tmp_path: Path) -> None:
     """The fields stand where linux/tcp.h has them."""
     ours = ok(run("python3", "-c", LAYOUT, PYTHONPATH=str(COMMAND)))

@@ -13,7 +13,7 @@ from typing import Any
 
 from . import HetccError
 from .diag import Connection, connections, name_users
-from .modules import IPV4, MODULES, OURS, available, load, module_of, module_status, read, taints, tool
+from .modules import IPV4, MODULES, OURS, available, load, module_of, module_status, read, signature, tool
 from .netlink import FIRST, NLM_CREATE, NLM_EXCL, NLM_REPLACE, inside, name_of, namespace_key, namespaces
 from .routes import RTM_NEWROUTE, RTPROT_RA, Prefix, change_route, find_route, routes
 from .undo import (
@@ -200,7 +200,7 @@ def show_module(name: str, said: dict[str, Any]) -> None:
     if not said["loaded"]:
         print(f"{name:16} not loaded{'' if said['installed'] else ', not installed for this kernel'}")
         return
-    notes = [*taints(said["taint"]), *([f"signed by {said['signer']}"] if said["signer"] else [])]
+    notes = signature(said["taint"], said["signer"])
     if said["file_differs"]:
         notes.append("the installed file is another one: hetcc unload, modprobe")
     print(f"{name:16} {said['version']} {said['srcversion']}, references {said['references']}; {', '.join(notes)}")

@@ -59,10 +59,12 @@ def parameters(module: str, file: list[tuple[str, str]]) -> dict[str, dict[str, 
     return found
 
 
-def taints(letters: str) -> list[str]:
-    """What the kernel notes about a module."""
-    meaning = {"O": "out of tree", "E": "unsigned: Secure Boot would refuse it", "F": "forced"}
-    return [meaning.get(letter, letter) for letter in letters]
+def signature(letters: str, signer: str) -> list[str]:
+    """What the kernel notes about a module, and who signed it; E: no signature that this kernel trusts."""
+    untrusted = f"signed by {signer}, whose key this kernel does not have" if signer else "unsigned"
+    meaning = {"O": "out of tree", "E": f"{untrusted}: Secure Boot would refuse it", "F": "forced"}
+    notes = [meaning.get(letter, letter) for letter in letters]
+    return [*notes, f"signed by {signer}"] if signer and "E" not in letters else notes
 
 
 def module_status(module: str) -> dict[str, Any]:
