@@ -110,3 +110,12 @@ def test_out_is_tried_before_anything_runs(tmp_path: Path) -> None:
     for bad in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
         with pytest.raises(LabError, match=rf"--out {bad}: results cannot be written there"):
             campaigns.carry_out([], campaigns.virtual(None), bad, print)
+
+
+def test_a_cc_that_no_flow_would_use_is_refused() -> None:
+    """Its row would say reno, and be vegas."""
+    fixed = files.load("bulk", ["flow.main.cc=vegas"])
+    with pytest.raises(LabError, match="bulk: --cc would change nothing"):
+        jobs.make(fixed, [jobs.Variant("reno")], [1])
+    (job,) = jobs.make(fixed, [], [1])[:1]
+    assert job.ccs == {"vegas"}

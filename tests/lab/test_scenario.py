@@ -33,7 +33,7 @@ def write(tmp_path: Path, text: str, name: str = "x") -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("name", [name for name in names.scenarios() if name != "base"])
+@pytest.mark.parametrize("name", list(names.scenarios()))
 def test_our_scenarios_resolve(name: str) -> None:
     """With their variants; those of an abstract one are for its children, unless they say otherwise."""
     for address in (name, *(f"{name}@{variant}" for variant in files.variants(name))):

@@ -46,6 +46,9 @@ def make(points: list[Point], variants: list[Variant], seeds: list[int] | None, 
     jobs: list[Job] = []
     for point in points:
         experiment = resolve(point)
+        tcp = [flow for flow in experiment.flows if flow.proto == "tcp"]
+        if variants and tcp and all(flow.cc for flow in tcp):
+            raise LabError(f"{point.name}: --cc would change nothing, each of its flows names its congestion control")
         chosen = variants or [Variant(name) for name in point.scenario.compare] or [Variant("cubic")]
         for variant, seed in itertools.product(chosen, seeds or point.scenario.seeds):
             jobs.append(one(point, experiment, variant, seed, scratch / f"{len(jobs):05d}", trace))

@@ -115,7 +115,8 @@ class Scenario(Checked):
             last_s = flow.start_s + (flow.count - 1) * flow.stagger_s
             if last_s >= self.duration_s:
                 raise ModelError(f"flow.{name}: begins at {last_s:g} s, the run ends at duration_s={self.duration_s:g}")
-        if unused := nodes - {end for link in self.link.values() for end in link.ends}:
+        linked = {end for link in self.link.values() for end in link.ends}
+        if (unused := nodes - linked) and not self.abstract:
             raise ModelError(f"no link goes to {', '.join(sorted(unused))}")
         _known("route", self.route, nodes)
         _known("clock", self.clock, hosts)
