@@ -36,7 +36,8 @@ CHECKED = [c.id for c in evaluate.select([]) if not c.slow]
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """The claims that are checked, judged by one command: each run, each kernel, once."""
-    done = call_hetlab("claims", *CHECKED, "--json", "--out", tmp_path_factory.mktemp("claims"))
+    out = tmp_path_factory.mktemp("claims")
+    done = call_hetlab("claims", *CHECKED, "--json", "--out", out, timeout=3000)
     assert done.returncode in (0, 1), done.stderr
     told = {j["id"]: j for j in map(json.loads, done.stdout.splitlines())}
     assert sorted(told) == sorted(CHECKED), done.stderr
