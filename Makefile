@@ -3,7 +3,7 @@
 KDIR ?= /lib/modules/$(shell uname -r)/build
 BUILD := $(or $(HETCC_BUILD),build)
 HETLAB := tools/hetlab
-DEMO := rn-loss sc-asym geo
+DEMO := real_networks-loss santacruz-asym geo
 
 .PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
 	check-hostile check-vm check-debug claims figures cost cpu-cost lint matrix distclean dkms-install \

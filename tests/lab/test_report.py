@@ -2,6 +2,7 @@
 """The HTML page, from result directories made up here."""
 
 import base64
+import io
 import json
 import re
 import time
@@ -14,13 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
+from hetlab.cli import tables
 from hetlab.errors import LabError
-from hetlab.model import files, resolve
+from hetlab.model import files, jobs, resolve
 from hetlab.model.result import FORMAT_VERSION, from_json
 from hetlab.plots import flows, style
 from hetlab.report import page, runs, series
 from hetlab.results import store
+from hetlab.results.columns import COLUMNS, TERMINAL
 
 pytestmark = pytest.mark.fast
 
@@ -356,6 +360,43 @@ def test_no_delay_file_of_one_run(tmp_path: Path) -> None:
     write_run(tmp_path, resolved(), "reno")
     (write_run(tmp_path, resolved(), "cubic") / "owd-s-d.parquet").unlink()
     assert len(written(tmp_path).of("img")) == 8
+
+
+def test_share_is_of_the_time_from_the_first_start_to_the_last_end() -> None:
+    """Alone for 5 s at the full rate, then two flows at half of it for 15 s: goodputs add up to more than the rate."""
+    sc = resolved("bulk", "flow.main.count=2", "flow.main.stagger_s=5", "duration_s=20")
+    made = result(sc, "reno", {}, 1, 0)
+    for flow, mbit in zip(made["flows"], ((5 * 10 + 15 * 5) / 20, 5), strict=True):
+        flow["goodput_mbit"] = mbit
+    run = from_json(json.dumps(made))
+    assert COLUMNS["goodput"].value(run) == 11.25
+    assert COLUMNS["share"].value(run) == pytest.approx(100)
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 200])
+def test_no_number_is_cut_on_the_terminal(width: int) -> None:
+    """Up to 80 characters the real time of a run, the last column, is left out."""
+    text = io.StringIO()
+    sc = resolved("faster_recovery-onoff@nosack")
+    runs = [from_json(json.dumps(result(sc, "santacruz", {"n_op": "1.5"}, seed, 987.654))) for seed in (1, 42)]
+    console = Console(width=width, file=text, force_terminal=True, color_system=None)
+    tables.show(*tables.results_tables(runs, width), to=console)
+    assert "…" not in text.getvalue()
+    assert max(len(line.rstrip()) for line in text.getvalue().splitlines()) <= max(width, 80)
+    columns = TERMINAL if width == 200 else [column for column in TERMINAL if column.name != "wall"]
+    for run in runs:
+        for column in columns:
+            assert column.text(column.value(run)) in text.getvalue().split()
+
+
+def test_results_stand_as_they_were_asked_for() -> None:
+    point = files.load("bulk")
+    asked = jobs.make(point, [jobs.parse_cc(cc) for cc in ("reno", "cubic:x=1", "cubic")], [2, 1])
+    sc = resolved("bulk")
+    ended = [from_json(json.dumps(result(sc, job.cc, job.cc_params, job.seed, 1))) for job in reversed(asked)]
+    assert [(run.label, run.seed) for run in tables.in_order(ended, asked)] == [
+        (cc, seed) for cc in ("reno", "cubic:x=1", "cubic") for seed in (2, 1)
+    ]
 
 
 def test_empty_tables_and_unknown_values(tmp_path: Path) -> None:

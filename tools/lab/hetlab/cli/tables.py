@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tables on the terminal."""
 
+import re
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from hetlab.model import files, names
+from hetlab.model.congestion import label
+from hetlab.model.job import Job
 from hetlab.model.result import RunResult
-from hetlab.results.columns import TERMINAL
+from hetlab.results.columns import TERMINAL, Column
 
 if TYPE_CHECKING:
     from hetlab.claims import evaluate
+
+# Heads of more than 5 characters, in parts for a narrow terminal
+NARROW = {"timeouts": ("time-", "outs"), "retrans.": ("re-", "trans.")}
 
 
 def claims_table(judged: "list[evaluate.Judgement]") -> Table:
@@ -56,21 +64,62 @@ def scenarios_table() -> Table:
     return t
 
 
-def table(rows: list[RunResult]) -> Table:
-    """One line per run, in the order of scenario, congestion control, seed."""
-    t = Table(box=None, pad_edge=False)
-    for head in ("scenario", "cc"):
+def in_order(rows: list[RunResult], planned: list[Job]) -> list[RunResult]:
+    """Results as their runs were asked for: they end in any order."""
+    order = {(job.name, label(job.cc, job.cc_params), job.seed): i for i, job in enumerate(planned)}
+    return sorted(rows, key=lambda run: order.get((run.scenario, run.label, run.seed), len(order)))
+
+
+def results_tables(rows: list[RunResult], width: int) -> list[Table]:
+    """A line for each run: one table, or where it is wider than ``width`` characters one for each scenario."""
+    wide = _results(rows, TERMINAL)
+    if _widths(wide).maximum <= width:
+        return [wide]
+    columns = tuple(column for column in TERMINAL if column.name != "wall")
+    return [_results(list(runs), columns, name) for name, runs in groupby(rows, key=lambda run: run.scenario)]
+
+
+def _results(rows: list[RunResult], columns: tuple[Column, ...], scenario: str = "") -> Table:
+    """Runs and their numbers; with a scenario, which stands above, as narrow as possible."""
+    narrow = bool(scenario)
+    t = Table(box=None, pad_edge=False, title=scenario or None, title_justify="left", title_style="bold")
+    t.padding = (0, 1, 0, 0) if narrow else t.padding
+    for head in ("cc",) if narrow else ("scenario", "cc"):
         t.add_column(f"{head}\n", no_wrap=True)
-    for head in ("seed\n", *(f"{column.name}\n{column.unit}" for column in TERMINAL)):
+    for head in ("seed\n", *(_head(column, narrow) for column in columns)):
         t.add_column(head, justify="right", no_wrap=True)
     for run in rows:
-        t.add_row(run.scenario, run.label, str(run.seed), *(column.text(column.value(run)) for column in TERMINAL))
+        names = (re.sub("[@:,]", r"\n\g<0>", run.label),) if narrow else (run.scenario, run.label)
+        t.add_row(*names, str(run.seed), *(column.text(column.value(run)) for column in columns))
     return t
 
 
-def show(t: Table) -> None:
-    """Print a table at its own width where stdout is not a terminal."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 200
-    console.print(t)
+def _head(column: Column, narrow: bool) -> str:
+    """Name and unit of a column; narrow: a word a line."""
+    if not narrow:
+        return f"{column.name}\n{column.unit}"
+    return "\n".join((*NARROW.get(column.name, column.name.split()), *column.unit.split()))
+
+
+def _widths(t: Table) -> Measurement:
+    """Characters that a table needs at least, without cutting what is never wrapped, and at most."""
+    console = Console(width=10_000)
+    return Measurement.get(console, console.options, t)
+
+
+def show(*shown: Table, to: Console | None = None) -> None:
+    """Print tables at the width of the terminal, where stdout is none at 200; wider rather than cut."""
+    console = to or Console(highlight=False)
+    width = _width_of(console)
+    for t in shown:
+        console.width = max(width, _widths(t).minimum)
+        console.print(t)
+
+
+def terminal_width() -> int:
+    """Characters of a line of the terminal; of what is no terminal 200."""
+    return _width_of(Console())
+
+
+def _width_of(console: Console) -> int:
+    return console.width if console.is_terminal else 200
