@@ -46,7 +46,7 @@ def test_script(outcome: tuple[bool, Points], path: Path, version: int) -> None:
 @pytest.mark.parametrize("version", [4, 6])
 def test_dissector_reads_our_captures(hetlab: Hetlab, tmp_path: Path, version: int) -> None:
     """What the kernel wrote: two SYNs, Data.copy 1 and 2, echoes, a window, nothing malformed."""
-    script = TOP / "tests" / "packet" / "sc-receiver-echo.pkt"
+    script = TOP / "tests" / "option" / "packet" / "sc-receiver-echo.pkt"
     done = hetlab("packet", "--patched", "--pcap-dir", tmp_path, script)
     assert done.returncode == 0, done.stdout + done.stderr
     pcap = tmp_path / f"sc-receiver-echo-ipv{version}.pcap"

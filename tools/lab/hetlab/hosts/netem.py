@@ -80,7 +80,8 @@ class Emulation:
 
     def describe(self) -> dict[str, Any]:
         """For the result."""
-        return {"arriving": asdict(self.arriving), "leaving": asdict(self.leaving)}
+        ways = {"arriving": self.arriving, "leaving": self.leaving}
+        return {name: asdict(way.direction) | {"mtu": way.mtu} for name, way in ways.items()}
 
     def install(self, host: Any, dev: str, peer: str, ports: list[int]) -> None:
         """Build it on interface ``dev`` for the ports of the flows with ``peer``."""
