@@ -33,7 +33,7 @@ app = typer.Typer(
 ScenariosArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="SCENARIO...",
+        metavar="SCENARIO",
         help="names (hetlab list) or TOML files; NAME@VARIANT, NAME[KEY=VALUE,...]: a point of a sweep",
     ),
 ]
@@ -76,11 +76,11 @@ def kernel_command(
 def run_command(
     scenarios: ScenariosArgument,
     cc: CcOption = None,
-    seed: Annotated[list[int] | None, typer.Option(help="seed; repeatable")] = None,
+    seed: Annotated[list[int] | None, typer.Option(metavar="N", help="seed; repeatable")] = None,
     seeds: Annotated[int | None, typer.Option(metavar="K", help="seeds 1 to K")] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="override a scenario value, e.g. duration_s=10"),
+        typer.Option("--set", metavar="KEY=VALUE", help="override a scenario value, e.g. duration_s=10; repeatable"),
     ] = None,
     on: Annotated[
         Literal["virtual", "vm", "host", "hosts"],
@@ -134,7 +134,7 @@ def run_command(
 
 @app.command("claims")
 def claims_command(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="how their ids begin; all")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="how their ids begin; all")] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/claims")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object per claim on stdout")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="the table of docs/claims.md on stdout")] = False,
