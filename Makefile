@@ -4,6 +4,7 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 BUILD := $(or $(HETCC_BUILD),build)
 HETLAB := tools/hetlab
 DEMO := real_networks-loss santacruz-asym geo
+DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas westwood hybla
 
 .PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
 	check-hostile check-vm check-debug claims figures cost cpu-cost lint matrix distclean dkms-install \
@@ -65,7 +66,7 @@ kernels: kernel
 
 demo: kernel
 	@rm -rf $(BUILD)/demo
-	@$(HETLAB) run $(DEMO) --set 'sweep={}' --out $(BUILD)/demo
+	@$(HETLAB) run $(DEMO) --set 'sweep={}' $(DEMO_CCS:%=--cc %) --out $(BUILD)/demo
 	@$(HETLAB) report $(BUILD)/demo --title "hetcc: ten congestion controls on three links"
 
 check:
