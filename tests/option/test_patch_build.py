@@ -49,6 +49,28 @@ def test_rebase_follows_the_patch_or_stops(change: str, monkeypatch: pytest.Monk
         assert (new or "KUNIT_EXPECT_MEMEQ") in rebase.generate("6.1").read_text()
 
 
+@pytest.mark.parametrize("series", [rebase.BASE, "6.1"])
+def test_git_takes_the_patch(series: str, tmp_path: Path) -> None:
+    """``git am`` commits it, new files included, on the files that it touches."""
+    assert call("tools/kernel/rebase.py", "6.1").returncode == 0
+    work = rebase.BUILD / "rebase"
+    patch, before = {
+        rebase.BASE: (rebase.TRUTH, work / "6.1" / "base"),
+        "6.1": (rebase.BUILD / "santacruz_opt-6.1.patch", work / "6.1" / "series"),
+    }[series]
+    tree = shutil.copytree(before, tmp_path / "tree")
+    git = ["git", "-C", tree, "-c", "user.name=tester", "-c", "user.email=tester@example.org"]
+    for args in (["init", "-q"], ["add", "-A"], ["commit", "-qm", series], ["am", patch]):
+        done = call(*git, *args)
+        assert done.returncode == 0, done.stdout + done.stderr
+    added = call(*git, "log", "-1", "--diff-filter=A", "--name-only", "--format=").stdout.split()
+    assert sorted(added) == [
+        "include/net/tcp_santacruz.h",
+        "net/ipv4/tcp_santacruz_opt.c",
+        "net/ipv4/tcp_santacruz_opt_test.c",
+    ]
+
+
 def test_rebase_says_what_is_wrong() -> None:
     done = call("tools/kernel/rebase.py", "5.10")
     assert done.returncode != 0

@@ -180,10 +180,11 @@ def difference(old: Path, new: Path, files: list[str]) -> str:
     for name in files:
         if not (new / name).exists():
             continue
-        before = old / name if (old / name).exists() else Path("/dev/null")
-        label = f"a/{name}" if (old / name).exists() else "/dev/null"
+        there = (old / name).exists()
+        before, label = (old / name, f"a/{name}") if there else (Path("/dev/null"), "/dev/null")
+        mode = "" if there else "new file mode 100644\n"
         text = call("diff", "-up", "--label", label, "--label", f"b/{name}", before, new / name, fine=(0, 1))
-        out += [f"diff --git a/{name} b/{name}\n" + text] if text else []
+        out += [f"diff --git a/{name} b/{name}\n{mode}{text}"] if text else []
     return "".join(out)
 
 
