@@ -72,6 +72,8 @@ def execute(
             stream.close()
         if status is None:
             return _explain(machine, stopped, command, wall_limit_s)
+        for line in machine.polled():
+            print(f"hetlab: {line}", file=sys.stderr)
         return status
     finally:
         machine.kill()
@@ -83,8 +85,7 @@ def _explain(machine: uml.Machine, stopped: bool, command: list[str], wall_limit
     if stopped:
         print(
             f"hetlab: {command[0]} was stopped after {wall_limit_s:g} s of real time. Virtual time stands still\n"
-            "while a program computes; one that polls the clock in a loop without blocking (iperf3 does)\n"
-            "never sees it move. Use flowgen for traffic, or --wall-limit if it only needs longer.",
+            "while a program computes: a loop without system calls never sees it move. --wall-limit gives more.",
             file=sys.stderr,
         )
         return STOPPED

@@ -39,6 +39,17 @@ class Machine:
         except (FileNotFoundError, ValueError):
             return None
 
+    def polled(self) -> list[str]:
+        """A line for each program that waited by asking again and again; known when the machine has ended."""
+        try:
+            lines = self.job.with_name(self.job.name + ".polls").read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        found = (line.split(" ", 2) for line in lines)
+        return [
+            f"{name} polled: {calls} calls moved virtual time on by {int(ns) / 1e9:.3f} s" for calls, ns, name in found
+        ]
+
     def kill(self) -> None:
         """End the machine and all its threads."""
         if self.proc.poll() is None:

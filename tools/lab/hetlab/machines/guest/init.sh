@@ -3,7 +3,7 @@
 # First process of the virtual-time kernel. The host's files are the root; what
 # a running system needs besides is mounted fresh. HETLAB_JOB, from the kernel's
 # command line, is the shell script to run; its exit status goes to
-# $HETLAB_JOB.status, then the machine stops.
+# $HETLAB_JOB.status, what polled to $HETLAB_JOB.polls, then the machine stops.
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t tmpfs tmpfs /run
@@ -23,7 +23,9 @@ for ko in "$HETLAB_MODULES"/*.ko; do
 	insmod "$ko" || echo "hetlab: cannot load $ko" >&2
 done
 bash "$HETLAB_JOB"
-echo $? > "$HETLAB_JOB.status"
+status=$?
+[ ! -e /proc/lab_polls ] || cat /proc/lab_polls > "$HETLAB_JOB.polls"
+echo $status > "$HETLAB_JOB.status"
 sync
 echo o > /proc/sysrq-trigger
 sleep 60
