@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Scenario files: inheritance, sweeps, resolution, and a clear error for each fault."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -220,7 +221,12 @@ FAULTS = {
         ["route.s", "cwnd_max_pkts or cwnd_max_bdp"],
     ),
     "window out of range": ("[link.wire]", "[route.s]\ncwnd_max_bdp = 0\n[link.wire]", ["cwnd_max_bdp", "0.001..1000"]),
-    "missing title": ('title = "minimal"', "", ["title", "required"]),
+    "missing hosts": ('hosts = ["s", "d"]', "", ["hosts: is required"]),
+    "almost a link": (
+        "[link.wire]",
+        EVENT.replace("wire", "wir") + "delay_ms = 1\n[link.wire]",
+        ["did you mean wire?"],
+    ),
     "bottleneck that is no link": (
         "[link.wire]",
         '[measure]\nbottleneck = "a.b"\n[link.wire]',
@@ -283,9 +289,50 @@ def test_not_toml(tmp_path: Path) -> None:
         files.load(write(tmp_path, "a = = 1"))
 
 
-def test_unknown_scenario_lists_the_known() -> None:
-    with pytest.raises(LabError, match="santacruz-basic"):
-        files.load("no-such")
+def test_unknown_scenario_says_which_is_meant() -> None:
+    with pytest.raises(LabError, match=r"no scenario 'santacruz-basc'; did you mean santacruz-basic\?"):
+        files.load("santacruz-basc")
+    with pytest.raises(LabError, match="'hetlab list' shows all"):
+        files.load("zzz")
+
+
+def test_a_title_is_not_needed(tmp_path: Path) -> None:
+    (one,) = files.load(write(tmp_path, MINIMAL.replace('title = "minimal"', "")))
+    assert one.scenario.title == ""
+
+
+def test_a_child_removes_what_its_base_has(tmp_path: Path) -> None:
+    two = MINIMAL + '[flow.cross]\nsrc = "s"\ndst = "d"\n[variant.alone]\nremove = ["flow.cross"]\n'
+    write(tmp_path, two, "parent")
+    (child,) = files.load(write(tmp_path, 'base = "parent"\nremove = ["flow.cross", "variant"]\n', "child"))
+    (alone,) = files.load(f"{tmp_path}/parent.toml@alone")
+    assert list(child.scenario.flow) == list(alone.scenario.flow) == ["main"]
+    for text, words in (
+        ('base = "parent"\nremove = ["flow.none"]', "remove: there is no 'flow.none'"),
+        (MINIMAL.replace("[link.wire]", 'remove = ["flow"]\n[link.wire]'), "there is no base"),
+        ('base = "parent"\nremove = "flow"', "must be a list"),
+    ):
+        with pytest.raises(LabError, match=re.escape(words)):
+            files.load(write(tmp_path, text))
+
+
+def test_an_element_of_a_list_is_set_and_swept(tmp_path: Path) -> None:
+    path = write(tmp_path, MINIMAL + EVENT + "delay_ms = 1\nevery_s = 1\n")
+    (one,) = files.load(path, ["event.0.delay_ms=7"])
+    assert one.scenario.event[0].delay_ms == (7,)
+    swept = files.load(path, ['sweep={"event.0.delay_ms"=[[10, 20], [5]]}'])
+    assert [p.scenario.event[0].delay_ms for p in swept] == [(10, 20), (5,)]
+    assert [p.name for p in swept] == ["x[event.0.delay_ms=[10,20]]", "x[event.0.delay_ms=[5]]"]
+    (second,) = files.load(f"{path}[event.0.delay_ms=[5]]", ['sweep={"event.0.delay_ms"=[[10, 20], [5]]}'])
+    assert second.name == swept[1].name
+    for wrong in ("event.1.delay_ms=7", "event.first.delay_ms=7"):
+        with pytest.raises(LabError, match="one of 1 elements, 0 to 0"):
+            files.load(path, [wrong])
+
+
+def test_an_event_after_the_end_is_told(tmp_path: Path) -> None:
+    (one,) = files.load(write(tmp_path, MINIMAL + EVENT + "delay_ms = 1\n"), ["event.0.at_s=6"])
+    assert one.scenario.unreached() == ["event.0: at_s=6 is after the end, duration_s=5: it does not happen"]
 
 
 def test_circle(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@
 A scenario may name a ``base`` it inherits from (tables are merged, everything
 else replaced), a ``sweep`` (keys with lists of values: the cross product; keys
 joined by ``+`` get the same value), and variants of itself: the keys of
-``[variant.NAME]`` over its own. ``NAME@VARIANT[KEY=VALUE,...]`` is a point of
-the sweep of a variant.
+``[variant.NAME]`` over its own. ``remove`` lists keys of the base, or in a
+variant of the scenario, that are left out. ``NAME@VARIANT[KEY=VALUE,...]`` is a
+point of the sweep of a variant.
 """
 
 import copy
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hetlab.errors import LabError
+from hetlab.errors import LabError, meant
 from hetlab.model import names
 from hetlab.model.scenario import Point
 from hetlab.model.validate import validate
@@ -71,7 +72,7 @@ def current(name: str) -> str:
         if found := _known(new):
             names.tell(name, found + at + variant)
             return found + at + variant
-    raise LabError(f"no scenario {name!r}; there are: {', '.join(names.scenarios())}")
+    raise LabError(f"no scenario {name!r}{meant(stem, names.scenarios())}; 'hetlab list' shows all")
 
 
 def _known(name: str) -> str:
@@ -97,14 +98,31 @@ def read(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
         data = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise LabError(f"{path}: not valid TOML: {err}") from err
-    base = data.pop("base", None)
+    base, removed = data.pop("base", None), data.pop("remove", [])
     if base is None:
+        if removed:
+            raise LabError(f"{path}: remove: there is no base to remove keys of")
         return data
     beside = path.parent / f"{base}.toml"
     parent = read(beside if beside.is_file() else find(str(base)).path, (*seen, path))
     parent.pop("abstract", None)
     parent.pop("sweep", None)
+    remove(parent, removed, str(path))
     return merge(parent, data)
+
+
+def remove(data: dict[str, Any], keys: Any, where: str) -> None:
+    """Take keys ``a.b.c`` out of nested tables; LabError if one is not there."""
+    if not isinstance(keys, list):
+        raise LabError(f"{where}: remove = {keys!r}: must be a list of keys")
+    for key in keys:
+        *path, last = str(key).split(".")
+        table: Any = data
+        for part in path:
+            table = table.get(part) if isinstance(table, dict) else None
+        if not isinstance(table, dict) or last not in table:
+            raise LabError(f"{where}: remove: there is no {key!r}")
+        del table[last]
 
 
 def chosen(data: dict[str, Any], address: Address) -> dict[str, Any]:
@@ -127,6 +145,8 @@ def chosen(data: dict[str, Any], address: Address) -> dict[str, Any]:
             above[key] = above[key].replace(f"{{{key}}}", str(below.get(key, "")))
     if "sweep" in above:
         below.pop("sweep", None)
+    below = copy.deepcopy(below)
+    remove(below, above.pop("remove", []), address.source)
     return merge(below, above)
 
 
@@ -142,13 +162,27 @@ def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def assign(data: dict[str, Any], key: str, value: Any, where: str) -> None:
-    """Set ``a.b.c`` in nested tables; tables on the way may be missing."""
+    """Set ``a.b.c`` in nested tables; tables on the way may be missing. Of a list of tables a part is the number."""
     *path, last = key.split(".")
+    inside: Any = data
     for part in path:
-        data = data.setdefault(part, {})
-        if not isinstance(data, dict):
+        if isinstance(inside, list):
+            inside = inside[_number(part, inside, f"{where}: {key}")]
+        else:
+            inside = inside.setdefault(part, {})
+        if not isinstance(inside, dict | list):
             raise LabError(f"{where}: {key}: {part!r} is a value, not a table")
-    data[last] = value
+    if isinstance(inside, list):
+        inside[_number(last, inside, f"{where}: {key}")] = value
+    else:
+        inside[last] = value
+
+
+def _number(part: str, of: list[Any], where: str) -> int:
+    """Index of an element of a list, which counts from 0."""
+    if part.isdecimal() and int(part) < len(of):
+        return int(part)
+    raise LabError(f"{where}: {part!r}: must be the number of one of {len(of)} elements, 0 to {len(of) - 1}")
 
 
 def load(name: str, sets: list[str] | None = None) -> list[Point]:
@@ -165,7 +199,7 @@ def load(name: str, sets: list[str] | None = None) -> list[Point]:
     found = {}
     for values in itertools.product(*sweep.values()):
         at = dict(zip(sweep, values, strict=True))
-        suffix = ",".join(f"{k}={v}" for k, v in at.items())
+        suffix = ",".join(f"{k}={_spelt(v)}" for k, v in at.items())
         if address.point in ("", suffix):
             full = f"{address.full}[{suffix}]" if suffix else address.full
             point = _at_point(data, at, address.source)
@@ -175,6 +209,11 @@ def load(name: str, sets: list[str] | None = None) -> list[Point]:
             f"{address.full}: no point [{address.point}] of its sweep over {' and '.join(sweep) or 'nothing'}"
         )
     return list(found.values())
+
+
+def _spelt(value: Any) -> str:
+    """A value of a sweep in the name of its point, without blanks."""
+    return "[" + ",".join(map(_spelt, value)) + "]" if isinstance(value, list) else str(value)
 
 
 def _at_point(data: dict[str, Any], swept: dict[str, Any], source: str) -> dict[str, Any]:

@@ -75,6 +75,7 @@ class RunResult(Checked):
     flows: Annotated[tuple[FlowResult, ...], Key("every flow")]
     queue: Annotated[QueueResult, Key("the bottleneck's queue")]
     owd_ms: Annotated[DelayResult | None, Key("one-way delay of packets")]
+    queueing_ms: Annotated[DelayResult | None, Key("one-way delay above the path's own: waiting in queues")] = None
     delivery_ms: Annotated[DelayResult | None, Key("from a segment's first departure to the arrival of a copy")]
     jain: Annotated[Number, Key("Jain's fairness index of the TCP flows' goodput")]
     jain_steady: Annotated[Number, Key("the same of the steady part")]

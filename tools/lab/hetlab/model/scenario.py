@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from hetlab.errors import meant
 from hetlab.model.event import RATE_CHANGES, Change, Event
 from hetlab.model.flow import Flow, Flows
+from hetlab.model.graph import shortest_path
 from hetlab.model.keys import Checked, Key, ModelError
 from hetlab.model.link import Direction, Link
 
@@ -80,7 +82,7 @@ class Scenario(Checked):
     """A scenario file, complete; ``name`` and ``source`` (a file) are set when it is read."""
 
     format: Annotated[int, Key("version of this format", low=FORMAT, high=FORMAT)] = FORMAT
-    title: Annotated[str, Key("what it models, in one line")]
+    title: Annotated[str, Key("what it models, in one line")] = ""
     abstract: Annotated[bool, Key("only a base for other scenarios")] = False
     note: Annotated[str, Key("assumptions, in a few lines")] = ""
     hosts: Annotated[tuple[str, ...], Key("nodes that send and receive")]
@@ -99,9 +101,9 @@ class Scenario(Checked):
         dict[str, dict[str, int | float | str]], Key("module parameters, by congestion control under test")
     ] = field(default_factory=dict)
     measure: Annotated[Measure, Key("what is recorded")] = field(default_factory=Measure)
-    sweep: Annotated[dict[str, tuple[Value, ...]], Key("keys with lists of values: one run for each combination")] = (
-        field(default_factory=dict)
-    )
+    sweep: Annotated[
+        dict[str, tuple[Value | tuple[Value, ...], ...]], Key("keys with lists of values: one run for each combination")
+    ] = field(default_factory=dict)
 
     def check(self) -> None:
         """Refuse names that are not there: ModelError."""
@@ -127,6 +129,14 @@ class Scenario(Checked):
         _known("measure.queues", self.measure.queues, directions)
         _known("measure.bottleneck", [self.measure.bottleneck] if self.measure.bottleneck else [], directions)
 
+    def unreached(self) -> list[str]:
+        """Events that begin after the end of the run and therefore do not happen, one line each."""
+        return [
+            f"event.{i}: at_s={event.at_s:g} is after the end, duration_s={self.duration_s:g}: it does not happen"
+            for i, event in enumerate(self.event)
+            if event.at_s >= self.duration_s
+        ]
+
     @property
     def needs_option(self) -> bool:
         """Whether it sets the sysctl that only a kernel with santacruz_opt.patch has."""
@@ -136,7 +146,7 @@ class Scenario(Checked):
 def _known(where: str, names: Iterable[str], allowed: set[str]) -> None:
     for name in names:
         if name not in allowed:
-            raise ModelError(f"{where}: {name!r} is not one of {', '.join(sorted(allowed))}")
+            raise ModelError(f"{where}: {name!r} is not one of {', '.join(sorted(allowed))}{meant(name, allowed)}")
 
 
 def _changeable(where: str, event: Event, link: Link) -> None:
@@ -184,6 +194,12 @@ class Experiment(Checked):
         """The direction that is the bottleneck; None if there is none."""
         link, _, way = (self.measure.bottleneck or "").partition(".")
         return self.links[link].way(way) if link in self.links else None
+
+    def path(self, src: str, dst: str) -> list[tuple[str, str]]:
+        """Links from a host to another, each with the direction that is passed."""
+        ends = {name: link.ends for name, link in self.links.items()}
+        found = shortest_path(ends, lambda node: node in self.routers, src, (dst,))
+        return [(name, WAYS[not forward]) for name, forward in found]
 
     @property
     def ends(self) -> tuple[str, ...]:

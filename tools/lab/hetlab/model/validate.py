@@ -2,13 +2,12 @@
 """The tables of a scenario file to a Scenario; every fault with its place, value and allowed range. Host only."""
 
 from dataclasses import is_dataclass
-from difflib import get_close_matches
 from types import NoneType
 from typing import Any, cast, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 
-from hetlab.errors import LabError
+from hetlab.errors import LabError, meant
 from hetlab.model.keys import alternatives, keys_of
 from hetlab.model.limits import LIMITS
 from hetlab.model.scenario import Scenario
@@ -32,13 +31,19 @@ def explain(err: ValidationError, source: str) -> str:
 
 
 def _line(fault: Any, source: str) -> str:
-    key = ".".join(str(part) for part in fault["loc"]) or "scenario"
-    message = _unknown(fault["loc"]) if fault["type"] == UNKNOWN else fault["msg"].removeprefix("Value error, ")
+    key = ".".join(str(part) for part in fault["loc"])
+    message = _message(fault)
     plain = not isinstance(fault["input"], dict)
     shown = f" = {fault['input']!r}" if plain and fault["type"] != "missing" else ""
     named = [part for part in fault["loc"] if isinstance(part, str)]
     said = "" if fault["type"] in SAYS_ITS_VALUE else _range_of(named[-1] if named else "")
-    return f"{source}: {key}{shown}: {message}{said}"
+    return ": ".join(filter(None, (source, f"{key}{shown}" if key else "", f"{message}{said}")))
+
+
+def _message(fault: Any) -> str:
+    if fault["type"] == UNKNOWN:
+        return _unknown(fault["loc"])
+    return "is required" if fault["type"] == "missing" else fault["msg"].removeprefix("Value error, ")
 
 
 def _unknown(place: tuple[str | int, ...]) -> str:
@@ -47,8 +52,7 @@ def _unknown(place: tuple[str | int, ...]) -> str:
     for part in place[:-1]:
         kind = _inside(kind, part)
     known = [name for name, _hint, _key in keys_of(cast("type", kind))] if is_dataclass(kind) else []
-    close = get_close_matches(str(place[-1]), known, 1, 0.5)
-    return "there is no such key" + (f"; did you mean {close[0]}?" if close else "")
+    return "there is no such key" + meant(str(place[-1]), known)
 
 
 def _inside(kind: Any, part: str | int) -> Any:
