@@ -67,6 +67,7 @@ def result(sc: dict[str, Any], cc: str, params: dict[str, str], seed: int, mbit:
             "loss_model_drops": 0,
         },
         "owd_ms": {"mean": 47.5, "variance": 2.0, "min": 40.1, "p50": 47.0, "p95": 60.5, "p99": 62.0, "packets": 500},
+        "queueing_ms": {"mean": 7.5, "variance": 2.0, "min": 0.1, "p50": 7.0, "p95": 20.4, "p99": 22.0, "packets": 500},
         "delivery_ms": None,
         "jain": 0.987,
         "jain_steady": 0.987,
@@ -185,7 +186,7 @@ def test_page(basic: tuple[Path, Page]) -> None:
     row = [text for text, _best in p.row("Santa Cruz santacruz")]
     assert row[1:5] == ["-", "2", "1.450 [1.400 … 1.500]", "96.7"]
     assert row[5:12] == ["12", "1", "5.8", "9", "16", "3", "0"]
-    assert row[12:] == ["47.5", "60.5"], "no fairness with a single flow"
+    assert row[12:] == ["47.5", "60.5", "20.4"], "no fairness with a single flow"
     assert any("stranger" in text for text, _best in p.row("stranger"))
 
 
@@ -348,7 +349,7 @@ def test_nothing_but_numbers(tmp_path: Path) -> None:
     sc["owd_pairs"] = []
     for cc in ("reno", "cubic"):
         directory = write_run(tmp_path, sc, cc)
-        change(directory, owd_ms=None, jain=None)
+        change(directory, owd_ms=None, queueing_ms=None, jain=None)
         for path in directory.glob("*.parquet"):
             path.unlink()
     p = written(tmp_path)

@@ -84,9 +84,9 @@ def test_keys_of_a_part(result: dict[str, Any], key: str) -> None:
     assert documented(key) == set(result[key])
 
 
-@pytest.mark.parametrize("key", ["owd_ms", "delivery_ms"])
+@pytest.mark.parametrize("key", ["owd_ms", "queueing_ms", "delivery_ms"])
 def test_keys_of_delays(result: dict[str, Any], key: str) -> None:
-    assert documented("owd_ms, delivery_ms") == set(result[key])
+    assert documented("owd_ms, queueing_ms, delivery_ms") == set(result[key])
 
 
 def test_keys_of_flows(result: dict[str, Any]) -> None:

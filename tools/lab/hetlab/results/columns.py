@@ -86,10 +86,11 @@ COLUMNS = {
         Column("lost", "by link", 1, "", of("queue", "loss_model_drops")),
         Column("delay mean", "ms", 1, "low", of("owd_ms", "mean")),
         Column("delay p95", "ms", 1, "low", of("owd_ms", "p95")),
+        Column("queueing p95", "ms", 1, "low", of("queueing_ms", "p95")),
         Column("Jain", "", 3, "high", _jain),
         Column("wall", "s", 2, "", lambda run: run.wall_s),
     )
 }
 PAGE = tuple(column for name, column in COLUMNS.items() if name != "wall")
-TERMINAL = tuple(column for name, column in COLUMNS.items() if name not in ("share", "queue p95"))
+TERMINAL = tuple(column for name, column in COLUMNS.items() if name not in ("share", "queue p95", "queueing p95"))
 SCRIPT = tuple(COLUMNS[name] for name in ("goodput", "retrans.", "timeouts", "queue mean", "delay p95"))

@@ -18,6 +18,7 @@ from hetlab.model.flow import Flow
 from hetlab.model.job import Job
 from hetlab.model.result import DelayResult, FlowResult, QueueResult, RunResult
 from hetlab.model.scenario import Experiment
+from hetlab.results.path_delay import own_delay_s
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -197,10 +198,24 @@ def _number(how: Any, values: Array) -> float | None:
 
 def owd_series(raw: Raw, src: str, dst: str) -> tuple[Floats, Floats]:
     """Departure time and one-way delay (s) of every data packet; NaN: it never arrived."""
+    t, delay, _octets = _transmissions(raw, src, dst)
+    return t, delay
+
+
+def queueing_series(raw: Raw, src: str, dst: str) -> tuple[Floats, Floats]:
+    """The same with the part of the one-way delay (s) that is above the path's own: waiting in queues."""
+    t, delay, octets = _transmissions(raw, src, dst)
+    return t, delay - own_delay_s(raw.scenario, src, dst, t, octets) if len(t) else delay
+
+
+def _transmissions(raw: Raw, src: str, dst: str) -> tuple[Floats, Floats, Array]:
+    """Departure, one-way delay (s) and size (bytes of IP) of every data packet, in the order of departure."""
     tx, rx = _data(raw, src, dst)
     tx_key, tx_first = np.unique(packet_key(tx), return_index=True)
     rx_key, rx_first = np.unique(packet_key(rx), return_index=True)
-    return _matched(tx_key, tx["t_ns"][tx_first], rx_key, rx["t_ns"][rx_first])
+    sent = tx[tx_first]
+    t, delay = _matched(tx_key, sent["t_ns"], rx_key, rx["t_ns"][rx_first])
+    return t, delay, sent["wire"][np.argsort(sent["t_ns"], kind="stable")]
 
 
 def _data(raw: Raw, src: str, dst: str) -> tuple[Array, Array]:
@@ -289,6 +304,7 @@ def summarise(raw: Raw) -> RunResult:
         flows=flows,
         queue=queue_result(raw),
         owd_ms=_statistics(raw, owd_series),
+        queueing_ms=_statistics(raw, queueing_series) if raw.scenario.links else None,
         delivery_ms=_statistics(raw, delivery_series),
         jain=jain([flow.goodput_mbit for flow in tcp]),
         jain_steady=jain([flow.steady_goodput_mbit or 0.0 for flow in tcp]),

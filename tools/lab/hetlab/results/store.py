@@ -9,7 +9,7 @@
                                            the arrival of a copy, NaN: none arrived
                            trace.parquet, trace-loss.parquet, trace.png
                                           what santacruz saw and decided, with --trace
-                           run.json       wall-clock time, not reproducible
+                           run.json       wall-clock time, hash of the lab's code
 
 Everything but run.json depends on scenario, seed, kernel and modules alone.
 """
@@ -53,8 +53,8 @@ def _write_columns(columns: dict[str, Any], path: Path) -> None:
     pq.write_table(pa.table(columns), path, compression="zstd")
 
 
-def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float) -> RunResult:
-    """Evaluate a finished job, write its directory, return the result."""
+def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float, lab: str) -> RunResult:
+    """Evaluate a finished job, write its directory, return the result; ``lab``: hash of the lab's code, see kept."""
     raw = metrics.read(job)
     directory = run_dir(out, job)
     result = replace(
@@ -71,10 +71,29 @@ def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float) -> RunResul
         _save_trace(raw, draft)
         for pcap in Path(job.dir).glob("*.pcap"):
             shutil.copy(pcap, draft)
-        (draft / "run.json").write_text(json.dumps({"wall_s": result.wall_s}) + "\n")
+        (draft / "run.json").write_text(json.dumps({"wall_s": result.wall_s, "lab": lab}) + "\n")
         (draft / "result.json").write_text(result.as_json(indent=1) + "\n")
     shutil.rmtree(job.dir)
     return result
+
+
+def kept(job: Job, out: Path, hashes: dict[str, str], lab: str) -> RunResult | None:
+    """The result of the same job from an earlier command; None: there is none, or something has changed since."""
+    directory = run_dir(out, job)
+    try:
+        result = read(directory / "result.json")
+        same_lab = json.loads((directory / "run.json").read_text()).get("lab") == lab
+    except (LabError, OSError, ValueError):
+        return None
+    same_job = (result.scenario_resolved, result.cc, result.cc_params, result.seed) == (
+        job.scenario,
+        job.cc,
+        job.cc_params,
+        job.seed,
+    )
+    same_kernel = all(result.hashes.get(key) == hashes[key] for key in ("kernel", "modules"))
+    complete = not job.trace or (directory / "trace.parquet").exists()
+    return result if same_job and same_lab and same_kernel and complete else None
 
 
 @contextmanager
