@@ -22,7 +22,9 @@ def call(*args: str | Path, timeout: float = 1800, **env: str) -> Done:
     )
 
 
-def call_hetlab(*args: str | Path, cwd: Path | None = None, timeout: float = 900) -> Done:
+def call_hetlab(
+    *args: str | Path, cwd: Path | None = None, timeout: float = 900, env: dict[str, str] | None = None
+) -> Done:
     """Run tools/hetlab; output captured, exit status not checked."""
     return subprocess.run(
         [str(TOP / "tools" / "hetlab"), *map(str, args)],
@@ -31,5 +33,5 @@ def call_hetlab(*args: str | Path, cwd: Path | None = None, timeout: float = 900
         cwd=cwd,
         timeout=timeout,
         check=False,
-        env=os.environ | {"COLUMNS": "200"},
+        env=os.environ | {"COLUMNS": "200"} | (env or {}),
     )

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hetlab.errors import LabError
-from hetlab.paths import BIN, BUILD, KERNEL_DIR, TOP, skew_object
+from hetlab.paths import BIN, BUILD, KERNEL_DIR, LAB, TOP, skew_object
 
 SERIES = "6.12"
 TARBALL = Path(f"/usr/src/linux-source-{SERIES}.tar.xz")
@@ -281,6 +281,11 @@ def commit() -> str:
 def hashes(k: Kernel, module_dir: Path) -> dict[str, str]:
     """What a result was measured with."""
     return {"kernel": k.key, "modules": module_dir.name.removeprefix("um-"), "commit": commit()}
+
+
+def lab_digest() -> str:
+    """Short hash of the lab's own code and traffic tools: what else decides the numbers of a run."""
+    return files_digest([*sorted(LAB.glob("hetlab/**/*.py")), BIN / "flowgen"])
 
 
 def host_hashes() -> dict[str, str]:

@@ -11,14 +11,26 @@ from types import FrameType
 from typing import Annotated, Literal, NoReturn
 
 import typer
+from rich.console import Console
 
 from hetlab.build import kernel
 from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, this_machine, two_hosts, virtual
-from hetlab.cli.tables import claims_list, claims_table, in_order, results_tables, scenarios_table, show, terminal_width
-from hetlab.errors import LabError
+from hetlab.cli.planned import alike, plan_table
+from hetlab.cli.tables import (
+    claims_list,
+    claims_table,
+    in_order,
+    results_tables,
+    scenarios_overview,
+    scenarios_table,
+    show,
+    terminal_width,
+)
+from hetlab.errors import LabError, meant
 from hetlab.hosts import options
 from hetlab.machines import qemu_files
-from hetlab.model import files, jobs
+from hetlab.machines.uml import cpus
+from hetlab.model import files, jobs, names
 from hetlab.model.result import RunResult
 from hetlab.paths import BUILD
 
@@ -56,6 +68,12 @@ NetemOption = Annotated[
     Literal["sender", "receiver", "none"],
     typer.Option(help="--on hosts: where the scenario's links are emulated; none: the real path is measured"),
 ]
+AgainOption = Annotated[
+    bool,
+    typer.Option(
+        "--again", help="run all; default: what an earlier command left is taken, if nothing has changed since"
+    ),
+]
 SshOption = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="--on hosts: as ssh -o; repeatable")]
 
 
@@ -64,7 +82,10 @@ def kernel_command(
     patched: Annotated[bool, typer.Option(help="with the Santa Cruz option (santacruz_opt.patch)")] = False,
     debug: Annotated[bool, typer.Option(help="with KASAN and UBSAN; several times slower")] = False,
 ) -> None:
-    """Build the User-Mode Linux kernel, the modules for it and the traffic tools; nothing is built twice."""
+    """Build the lab's kernel, the modules for it and the traffic tools.
+
+    The kernel is a User-Mode Linux; nothing is built twice.
+    """
     begun = time.monotonic()
     k = kernel.kernel(err, patched, debug)
     directory = kernel.modules(err, k)
@@ -97,6 +118,12 @@ def run_command(
         typer.Option(help="kernel with the Santa Cruz option; default: if a scenario sets its sysctl"),
     ] = None,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="what would be run, and about how long it takes; nothing is run")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="take the runs that are in --out already, if nothing has changed since")
+    ] = False,
     trace: Annotated[
         bool, typer.Option("--trace", help="what santacruz saw and decided: trace.parquet, trace.png per run")
     ] = False,
@@ -116,6 +143,13 @@ def run_command(
     variants = [jobs.parse_cc(text) for text in cc or []]
     planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds), trace)
     planned = [options.fit(job, two) for job in planned] if two else planned
+    if resume and not out:
+        raise LabError("--resume: needs --out DIR, where the runs are")
+    for line in dict.fromkeys(f"{p.name}: {text}" for p in loaded for text in p.scenario.unreached()):
+        err.print(f"hetlab: {line}")
+    if dry_run:
+        show(plan_table(planned, len(cpus()[: machines or None])))
+        return
     directory = out or BUILD / "results" / time.strftime("%Y%m%d-%H%M%S")
     rows: list[RunResult] = []
 
@@ -125,9 +159,11 @@ def run_command(
             print(json.dumps(asdict(result)), flush=True)
 
     places = {"virtual": virtual(machines), "vm": emulated(kernel_, clock, machines), "host": this_machine}
-    campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched)
+    campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched, resume)
     if not as_json and rows:
         show(*results_tables(in_order(rows, planned), terminal_width()))
+    for line in alike(rows):
+        err.print(f"hetlab: {line}")
     err.print(f"results in {directory}" if rows else "no results")
     fail_on(campaign)
 
@@ -139,11 +175,13 @@ def claims_command(
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object per claim on stdout")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="the table of docs/claims.md on stdout")] = False,
     list_: Annotated[bool, typer.Option("--list", help="what each needs and costs; nothing is run")] = False,
+    again: AgainOption = False,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
 ) -> None:
-    """Evaluate the papers' claims: paper, ours by each source of the forward delay, verdict.
+    """Evaluate the papers' claims: their numbers, ours, the verdict.
 
-    Status 1 if one fails without a known cause, or holds although a cause is named.
+    Ours by each source of the forward delay. Status 1 if one fails without a known cause, or holds although a cause is
+    named.
     """
     from hetlab.claims import evaluate
     from hetlab.claims.evidence import Evidence, plan
@@ -154,7 +192,7 @@ def claims_command(
         return
     evidence = Evidence(out or BUILD / "claims")
     planned = plan((need for c in chosen for need in c.needs), evidence)
-    campaign = carry_out(planned, virtual(machines), evidence.out, evidence.add)
+    campaign = carry_out(planned, virtual(machines), evidence.out, evidence.add, resume=not again)
     evidence.points = play(list(dict.fromkeys(path for c in chosen for path in c.scripts)))
     judged = evaluate.judge(chosen, evidence)
     if as_json or as_markdown:
@@ -174,9 +212,13 @@ def figures_command(
         list[str] | None,
         typer.Option(metavar="NAME", help="how their names begin, e.g. hybla-; repeatable; default: all"),
     ] = None,
+    again: AgainOption = False,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
 ) -> None:
-    """Figures and tables of the papers from our runs: PNGs and Markdown; the runs in build/claims."""
+    """Figures and tables of the papers from our runs.
+
+    PNGs and Markdown; the runs are in build/claims.
+    """
     from hetlab.claims.evidence import Evidence, plan
     from hetlab.figures import outputs
 
@@ -184,7 +226,7 @@ def figures_command(
     chosen = outputs.select(only or [])
     evidence = Evidence(BUILD / "claims")
     planned = plan(outputs.needs(chosen), evidence)
-    fail_on(carry_out(planned, virtual(machines), evidence.out, evidence.add))
+    fail_on(carry_out(planned, virtual(machines), evidence.out, evidence.add, resume=not again))
     for path in outputs.write(out, evidence, chosen):
         print(path)
 
@@ -217,10 +259,10 @@ def exec_command(
         float, typer.Option(metavar="SECONDS", min=1, max=86_400, help="stop the command after this much real time")
     ] = 600,
 ) -> None:
-    """Run any command inside the virtual-time kernel, modules loaded, as root of it.
+    """Run any command inside the virtual-time kernel, modules loaded.
 
-    Output and exit status are the command's; 124 if it was stopped at the limit. With --on vm it runs on a copy of
-    the source tree, and its output comes at the end.
+    It is root there. Output and exit status are the command's; 124 if it was stopped at the limit. With --on vm it runs
+    on a copy of the source tree, and its output comes at the end.
     """
     if on == "vm":
         from hetlab.machines import exec_qemu
@@ -251,7 +293,10 @@ def packet_command(
         float, typer.Option(metavar="SECONDS", min=1, max=86_400, help="stop after this much real time")
     ] = 600,
 ) -> None:
-    """Play packet scripts against the kernel's TCP: all in one machine, in order, TAP on stdout."""
+    """Play packet scripts against the kernel's TCP: TAP on stdout.
+
+    All in one machine, in order.
+    """
     from hetlab.machines.exec_uml import execute
     from hetlab.packet import host
 
@@ -263,9 +308,17 @@ def packet_command(
 
 
 @app.command("list")
-def list_command() -> None:
-    """Scenarios and their variants, with what they model."""
-    show(scenarios_table())
+def list_command(
+    prefix: Annotated[str, typer.Argument(metavar="[NAME]", help="a name, or how names begin: what each models")] = "",
+) -> None:
+    """Scenarios: their names, or what they model."""
+    if not prefix:
+        Console(highlight=False, markup=False).print(*scenarios_overview(), sep="\n")
+        return
+    table = scenarios_table(names.renamed_scenario(prefix))
+    if not table.row_count:
+        raise LabError(f"no scenario begins with {prefix!r}{meant(prefix, names.scenarios())}; 'hetlab list' shows all")
+    show(table)
 
 
 @app.command("report")
@@ -274,7 +327,10 @@ def report_command(
     title: Annotated[str, typer.Option(help="heading")] = "hetlab report",
     output: Annotated[Path | None, typer.Option(help="HTML file; default DIR/report.html")] = None,
 ) -> None:
-    """HTML page with tables and plots of a result directory; PNGs beside it."""
+    """HTML page with tables and plots of a result directory.
+
+    Its pictures are beside it, as PNG.
+    """
     from hetlab.report.page import write_report
 
     if not directory.is_dir():

@@ -11,12 +11,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from hetlab.build import kernel
+from hetlab.build import kernel, offered
 from hetlab.errors import LabError
 from hetlab.hosts import options
 from hetlab.hosts.runner import HostsRunner
 from hetlab.machines import qemu, qemu_files
-from hetlab.machines.runner import HostRunner, Runner, VirtualRunner, VmRunner
+from hetlab.machines.runner import HostRunner, Outcome, Runner, VirtualRunner, VmRunner
 from hetlab.model import jobs
 from hetlab.model.congestion import label
 from hetlab.model.job import Job
@@ -24,9 +24,9 @@ from hetlab.model.result import RunResult
 from hetlab.results.campaign import Campaign
 
 INTERRUPTED = 130
-err = Console(stderr=True, highlight=False)
-# For an unpatched or a patched kernel: what carries out runs, and what their results are measured with
-RunnerFactory = Callable[[bool], tuple[Runner, dict[str, str]]]
+err = Console(stderr=True, highlight=False, markup=False)
+# For jobs and the kernel they need, unpatched or patched: what carries them out, and what they are measured with
+RunnerFactory = Callable[[bool, list[Job]], tuple[Runner, dict[str, str]]]
 
 
 def carry_out(
@@ -35,35 +35,51 @@ def carry_out(
     out: Path,
     report: Any,
     patched: bool | None = None,
+    resume: bool = False,
 ) -> Campaign:
-    """Run jobs with a progress bar on stderr; ``patched`` None: each on the kernel that its scenario needs."""
-    _writable(out)
+    """Run jobs with a progress bar on stderr; ``patched`` None: each on the kernel that its scenario needs.
+
+    With ``resume`` the results that an earlier command left in ``out`` are taken, if nothing has changed since.
+    """
     kernel.tools(err)
     kernel.skew_objects({ppm for job in planned for ppm in job.scenario.clock.values()})
     groups = jobs.by_kernel(planned, patched)
-    built = {of: make_runner(of) for of in groups}
-    campaign = Campaign(out, {}, report, draw_trace)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    built = {of: make_runner(of, group) for of, group in groups.items()}
+    _writable(out)
+    campaign = Campaign(out, {}, kernel.lab_digest(), report, draw_trace)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("running", total=len(planned))
-
-        def outcome(job: Job, error: str | None, wall_s: float) -> None:
-            campaign.outcome(job, error, wall_s)
-            name = f"{job.name} {job.cc}"
-            bar.update(task, advance=1, description=name)
-            if not err.is_terminal:
-                over = campaign.done + len(campaign.failed)
-                print(f"{over}/{len(planned)} {name} {error or f'{wall_s:.1f} s'}", file=sys.stderr)
-
+        outcome = _followed(campaign, bar, len(planned))
         try:
             for of, group in groups.items():
                 runner, campaign.hashes = built[of]
-                runner.run(group, outcome)
+                waiting = campaign.take_kept(group) if resume else group
+                if taken := len(group) - len(waiting):
+                    print(f"{taken} runs are in {out} already, and are taken from there", file=sys.stderr)
+                runner.run(waiting, outcome)
         except KeyboardInterrupt:
             bar.stop()
-            print(f"hetlab: interrupted; {campaign.done} of {len(planned)} runs are kept in {out}", file=sys.stderr)
+            print(
+                f"hetlab: interrupted; {campaign.done} of {len(planned)} runs are kept in {out}\n"
+                f"hetlab: to go on: the same command{'' if resume else f' with --resume --out {out}'}",
+                file=sys.stderr,
+            )
             raise typer.Exit(INTERRUPTED) from None
     return campaign
+
+
+def _followed(campaign: Campaign, bar: Progress, total: int) -> Outcome:
+    """Keeps the outcome of each run, and shows how many there are: a bar, or lines where stderr is no terminal."""
+    task = bar.add_task("running", total=total)
+
+    def outcome(job: Job, error: str | None, wall_s: float) -> None:
+        campaign.outcome(job, error, wall_s)
+        over, name = campaign.done + len(campaign.failed), f"{job.name} {job.cc}"
+        bar.update(task, completed=over, description=name)
+        if not err.is_terminal:
+            print(f"{over}/{total} {name} {error or f'{wall_s:.1f} s'}", file=sys.stderr)
+
+    return outcome
 
 
 def _writable(out: Path) -> None:
@@ -85,9 +101,10 @@ def draw_trace(directory: Path, result: RunResult) -> None:
 def virtual(machines: int | None) -> RunnerFactory:
     """Virtual-time machines."""
 
-    def make_runner(patched: bool) -> tuple[Runner, dict[str, str]]:
+    def make_runner(patched: bool, planned: list[Job]) -> tuple[Runner, dict[str, str]]:
         k = kernel.kernel(err, patched)
         modules = kernel.modules(err, k)
+        offered.check(planned, offered.offered(k, modules))
         return VirtualRunner(k.executable, modules, machines), kernel.hashes(k, modules)
 
     return make_runner
@@ -96,7 +113,7 @@ def virtual(machines: int | None) -> RunnerFactory:
 def emulated(series: str, clock: qemu.Clock, machines: int | None) -> RunnerFactory:
     """Machines under QEMU with one of Debian's kernels."""
 
-    def make_runner(patched: bool) -> tuple[Runner, dict[str, str]]:
+    def make_runner(patched: bool, _planned: list[Job]) -> tuple[Runner, dict[str, str]]:
         if patched:
             raise LabError("--on vm: Debian's kernels have no Santa Cruz option, which these runs ask for")
         vm = qemu_files.stock(err, series)
@@ -105,7 +122,7 @@ def emulated(series: str, clock: qemu.Clock, machines: int | None) -> RunnerFact
     return make_runner
 
 
-def this_machine(_patched: bool) -> tuple[Runner, dict[str, str]]:
+def this_machine(_patched: bool, _planned: list[Job]) -> tuple[Runner, dict[str, str]]:
     """Namespaces of the running kernel."""
     return HostRunner(), kernel.host_hashes()
 
@@ -113,7 +130,7 @@ def this_machine(_patched: bool) -> tuple[Runner, dict[str, str]]:
 def two_hosts(options: options.Options) -> RunnerFactory:
     """Two others, over ssh."""
 
-    def make_runner(_patched: bool) -> tuple[Runner, dict[str, str]]:
+    def make_runner(_patched: bool, _planned: list[Job]) -> tuple[Runner, dict[str, str]]:
         runner = HostsRunner(options, err)
         return runner, runner.hashes()
 

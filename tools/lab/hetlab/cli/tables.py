@@ -2,17 +2,20 @@
 """Tables on the terminal."""
 
 import re
+from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 
 from hetlab.model import files, names
 from hetlab.model.congestion import label
 from hetlab.model.job import Job
 from hetlab.model.result import RunResult
+from hetlab.model.scenario import Scenario
 from hetlab.results.columns import TERMINAL, Column
 
 if TYPE_CHECKING:
@@ -47,21 +50,38 @@ def claims_list(chosen: "list[evaluate.Claim]") -> Table:
     return t
 
 
-def scenarios_table() -> Table:
-    """Scenarios and their variants, those of a folder together."""
+def scenarios_table(prefix: str) -> Table:
+    """Scenarios whose names begin so, with their variants and what they model; the short ones first."""
     t = Table(box=None, pad_edge=False)
     t.add_column("scenario", no_wrap=True)
-    t.add_column("what it models")
+    t.add_column("what it models", min_width=30)
     t.add_column("length", justify="right", no_wrap=True)
-    for folder in ("", *names.papers()):
-        t.add_row("", "", "")
-        t.add_row(f"{folder or 'general'}:", (names.papers()[folder].__doc__ or "") if folder else "", "")
-        for name in (name for name in names.scenarios() if names.folder_of(name) == folder):
-            for address in (name, *(f"{name}@{variant}" for variant in files.variants(name))):
-                scenario = files.load(address)[0].scenario
-                if not scenario.abstract:
-                    t.add_row(f"  {address}", scenario.title, f"{scenario.duration_s:g} s")
+    for _folder, found in _by_folder(prefix):
+        for name, scenario in found:
+            t.add_row(name, scenario.title, f"{scenario.duration_s:g} s")
+            for variant in files.variants(name):
+                other = files.load(f"{name}@{variant}")[0].scenario
+                if not other.abstract:
+                    t.add_row(f"  @{variant}", other.title, f"{other.duration_s:g} s")
     return t
+
+
+def scenarios_overview() -> list[RenderableType]:
+    """Names of all scenarios, those of a folder together, the short ones first: one screen."""
+    parts: list[RenderableType] = []
+    for folder, found in _by_folder(""):
+        parts.append(f"{folder or 'general'}: {(names.papers()[folder].__doc__ or '') if folder else ''}".strip(": \n"))
+        parts.append(Padding(", ".join(name for name, _scenario in found), (0, 0, 0, 2)))
+    return [*parts, "", "What they model, and their variants: hetlab list NAME, or how names begin"]
+
+
+def _by_folder(prefix: str) -> Iterator[tuple[str, list[tuple[str, Scenario]]]]:
+    """Each folder that has any: its scenarios that begin so and are no mere base, by their length."""
+    for folder in ("", *names.papers()):
+        every = [name for name in names.scenarios() if names.folder_of(name) == folder and name.startswith(prefix)]
+        loaded = [(name, files.load(name)[0].scenario) for name in every]
+        if found := sorted((p for p in loaded if not p[1].abstract), key=lambda p: p[1].duration_s):
+            yield folder, found
 
 
 def in_order(rows: list[RunResult], planned: list[Job]) -> list[RunResult]:
@@ -103,13 +123,13 @@ def _head(column: Column, narrow: bool) -> str:
 
 def _widths(t: Table) -> Measurement:
     """Characters that a table needs at least, without cutting what is never wrapped, and at most."""
-    console = Console(width=10_000)
+    console = Console(width=10_000, markup=False)
     return Measurement.get(console, console.options, t)
 
 
 def show(*shown: Table, to: Console | None = None) -> None:
     """Print tables at the width of the terminal, where stdout is none at 200; wider rather than cut."""
-    console = to or Console(highlight=False)
+    console = to or Console(highlight=False, markup=False)
     width = _width_of(console)
     for t in shown:
         console.width = max(width, _widths(t).minimum)
