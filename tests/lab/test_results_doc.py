@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hetlab.paths import TOP
+from hetlab.results.columns import COLUMNS
 
 pytestmark = pytest.mark.virtual
 
@@ -122,3 +123,12 @@ def test_columns(run: Path) -> None:
         optional = ELSEWHERE.get(name)
         extra = {n for n in named - there if isinstance(optional, re.Pattern) and optional.fullmatch(n)}
         assert named - extra == there, name
+
+
+@pytest.mark.fast
+def test_columns_of_tables() -> None:
+    """Those of hetlab table."""
+    fixed = {"scenario", "cc", "cc_params", "seed", "seeds", "kernel_release", "modules"}
+    named = documented("Tables over seeds")
+    assert named - fixed == {column.key for column in COLUMNS.values()}
+    assert fixed - {"seed"} <= named

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal, NoReturn
@@ -14,7 +15,17 @@ import typer
 
 from hetlab.build import kernel
 from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, this_machine, two_hosts, virtual
-from hetlab.cli.tables import claims_list, claims_table, in_order, results_tables, scenarios_table, show, terminal_width
+from hetlab.cli.tables import (
+    claims_list,
+    claims_table,
+    each_run,
+    in_order,
+    over_seeds,
+    results_tables,
+    scenarios_table,
+    show,
+    terminal_width,
+)
 from hetlab.errors import LabError
 from hetlab.hosts import options
 from hetlab.machines import qemu_files
@@ -56,6 +67,13 @@ NetemOption = Annotated[
     Literal["sender", "receiver", "none"],
     typer.Option(help="--on hosts: where the scenario's links are emulated; none: the real path is measured"),
 ]
+EachOption = Annotated[
+    bool, typer.Option("--each", help="a line for each run; default: means over the seeds, ± half their 95 % interval")
+]
+Format = StrEnum("Format", ["png", "svg", "pdf"])
+FormatOption = Annotated[
+    list[Format] | None, typer.Option("--format", metavar="png|svg|pdf", help="of pictures; repeatable; default: png")
+]
 SshOption = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="--on hosts: as ssh -o; repeatable")]
 
 
@@ -92,6 +110,7 @@ def run_command(
     ] = "icount",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/results/TIME")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object per run on stdout")] = False,
+    each: EachOption = False,
     patched: Annotated[
         bool | None,
         typer.Option(help="kernel with the Santa Cruz option; default: if a scenario sets its sysctl"),
@@ -127,7 +146,8 @@ def run_command(
     places = {"virtual": virtual(machines), "vm": emulated(kernel_, clock, machines), "host": this_machine}
     campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched)
     if not as_json and rows:
-        show(*results_tables(in_order(rows, planned), terminal_width()))
+        lines = (each_run if each else over_seeds)(in_order(rows, planned))
+        show(*results_tables(lines, terminal_width()))
     err.print(f"results in {directory}" if rows else "no results")
     fail_on(campaign)
 
@@ -174,9 +194,10 @@ def figures_command(
         list[str] | None,
         typer.Option(metavar="NAME", help="how their names begin, e.g. hybla-; repeatable; default: all"),
     ] = None,
+    format_: FormatOption = None,
     machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
 ) -> None:
-    """Figures and tables of the papers from our runs: PNGs and Markdown; the runs in build/claims."""
+    """Figures and tables of the papers from our runs: pictures and Markdown; the runs in build/claims."""
     from hetlab.claims.evidence import Evidence, plan
     from hetlab.figures import outputs
 
@@ -185,7 +206,7 @@ def figures_command(
     evidence = Evidence(BUILD / "claims")
     planned = plan(outputs.needs(chosen), evidence)
     fail_on(carry_out(planned, virtual(machines), evidence.out, evidence.add))
-    for path in outputs.write(out, evidence, chosen):
+    for path in outputs.write(out, evidence, chosen, format_ or ["png"]):
         print(path)
 
 
@@ -273,14 +294,38 @@ def report_command(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="results of hetlab run")],
     title: Annotated[str, typer.Option(help="heading")] = "hetlab report",
     output: Annotated[Path | None, typer.Option(help="HTML file; default DIR/report.html")] = None,
+    format_: FormatOption = None,
 ) -> None:
-    """HTML page with tables and plots of a result directory; PNGs beside it."""
+    """HTML page with tables and plots of a result directory; the plots beside it in plots/."""
     from hetlab.report.page import write_report
 
     if not directory.is_dir():
         raise LabError(f"{directory}: no such directory")
-    path = write_report(directory, output or directory / "report.html", title)
+    path = write_report(directory, output or directory / "report.html", title, format_ or ["png"])
     print(path)
+
+
+@app.command("table")
+def table_command(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="results of hetlab run")],
+    as_csv: Annotated[bool, typer.Option("--csv", help="mean, median, 95 % interval of each column")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="mean ± half interval (median)")] = False,
+    as_latex: Annotated[bool, typer.Option("--latex", help="the same for the package booktabs")] = False,
+    as_parquet: Annotated[bool, typer.Option("--parquet", help="as --csv; needs --output")] = False,
+    each: EachOption = False,
+    column: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="of these only, e.g. goodput; repeatable; default: all")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="default: stdout")] = None,
+) -> None:
+    """Numbers of a result directory: a row for each scenario, point of a sweep, and congestion control."""
+    from hetlab.cli import export
+
+    wanted = {"csv": as_csv, "markdown": as_markdown, "latex": as_latex, "parquet": as_parquet}
+    chosen = [kind for kind, asked in wanted.items() if asked]
+    if len(chosen) > 1:
+        raise LabError(f"--{' and --'.join(chosen)}: one format at a time")
+    export.write(directory, "".join(chosen), each, column or [], output)
 
 
 def _terminated(number: int, _frame: FrameType | None) -> NoReturn:
