@@ -6,7 +6,8 @@
     make_docs.py check            status 1 and a diff if a file is not what ``write`` would make of it
 
 A place in a document is ``<!-- begin: make docs TEMPLATE -->`` to ``<!-- end -->``, each on a line of its own; what is
-between them is templates/TEMPLATE.md.j2 over the data files (see Data). ``make docs-data`` and ``make docs`` call this.
+between them is templates/TEMPLATE.md.j2 over the data files (see Data), keys of the model (``keys``) or the text of
+files (``source``). ``make docs-data`` and ``make docs`` call this.
 """
 
 import argparse
@@ -234,6 +235,7 @@ def environment() -> jinja2.Environment:
     env.filters["curves"] = curves
     env.globals["data"] = load()
     env.globals["keys"] = keys
+    env.globals["source"] = lambda path: (TOP / path).read_text().strip()
     return env
 
 
