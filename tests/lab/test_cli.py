@@ -16,7 +16,7 @@ pytestmark = pytest.mark.virtual
 SHORT = ("--set", "duration_s=4")
 
 
-@pytest.mark.parametrize("command", [(), ("kernel",), ("run",), ("exec",), ("list",), ("report",)])
+@pytest.mark.parametrize("command", [(), ("kernel",), ("run",), ("exec",), ("list",), ("report",), ("table",)])
 def test_help(hetlab: Hetlab, command: tuple[str, ...]) -> None:
     done = hetlab(*command, "--help")
     assert done.returncode == 0
@@ -145,6 +145,18 @@ def test_report(hetlab: Hetlab, tmp_path: Path) -> None:
     assert "cubic" in page and "Mbit/s" in page
     assert list(tmp_path.rglob("*.png"))
     assert hetlab("report", tmp_path / "nothing").returncode == 2
+    done = hetlab("report", tmp_path, "--format", "pdf", "--format", "svg")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "plots" / "bulk-cwnd.pdf").exists() and (tmp_path / "plots" / "bulk-cwnd.svg").exists()
+
+
+def test_table(hetlab: Hetlab, tmp_path: Path) -> None:
+    hetlab("run", "bulk", "--cc", "reno", "--cc", "cubic", "--seeds", "2", *SHORT, "--out", tmp_path)
+    done = hetlab("table", tmp_path, "--csv")
+    assert done.returncode == 0, done.stderr
+    assert [line.split(",")[:2] for line in done.stdout.splitlines()[1:]] == [["bulk", "reno"], ["bulk", "cubic"]]
+    done = hetlab("table", tmp_path, "--csv", "--latex")
+    assert done.returncode == 2 and "--csv and --latex: one format at a time" in done.stderr
 
 
 def test_an_interrupted_command_says_what_it_keeps(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_nothing_is_clipped(kind: str, tmp_path: Path) -> None:
         assert box.x0 >= 0 and box.x1 <= width and box.y0 >= 0 and box.y1 <= height, text.get_text()
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg"])
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_same_bytes_again(suffix: str, tmp_path: Path) -> None:
     first, second = (rendered(flows.cwnd("s", runs(["reno"])), tmp_path / f"{n}.{suffix}") for n in "ab")
     assert first == second

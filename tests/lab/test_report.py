@@ -3,6 +3,7 @@
 
 import base64
 import io
+import itertools
 import json
 import re
 import time
@@ -22,8 +23,8 @@ from hetlab.errors import LabError
 from hetlab.model import files, jobs, resolve
 from hetlab.model.result import FORMAT_VERSION, from_json
 from hetlab.plots import flows, style
-from hetlab.report import page, runs, series
-from hetlab.results import store
+from hetlab.report import page, runs, series, sweeps
+from hetlab.results import points, store
 from hetlab.results.columns import COLUMNS, TERMINAL
 
 pytestmark = pytest.mark.fast
@@ -184,9 +185,9 @@ def test_page(basic: tuple[Path, Page]) -> None:
     assert p.of("h2") == [{"id": "santacruz-basic"}]
     assert "Santa Cruz basic bottleneck" in p.text
     row = [text for text, _best in p.row("Santa Cruz santacruz")]
-    assert row[1:5] == ["-", "2", "1.450 [1.400 … 1.500]", "96.7"]
-    assert row[5:12] == ["12", "1", "5.8", "9", "16", "3", "0"]
-    assert row[12:] == ["47.5", "60.5", "20.4"], "no fairness with a single flow"
+    assert row[1:5] == ["-", "2", "1.450 ±0.635", "96.7 ±42.4"]
+    assert row[5:12] == ["12 ±0", "1 ±0", "5.8 ±6.4", "9 ±0", "16 ±6", "3 ±0", "0 ±0"]
+    assert row[12:] == ["47.5 ±0", "60.5 ±0", "20.4 ±0"], "no fairness with a single flow"
     assert any("stranger" in text for text, _best in p.row("stranger"))
 
 
@@ -204,7 +205,7 @@ def test_lost_packets_have_no_delay(tmp_path: Path) -> None:
 def test_best_values_are_marked(basic: tuple[Path, Page]) -> None:
     p = basic[1]
     best = [text for text, best in p.row("Santa Cruz santacruz") if best]
-    assert best == ["1.450 [1.400 … 1.500]", "96.7"], "not what is equal everywhere"
+    assert best == ["1.450 ±0.635", "96.7 ±42.4"], "not what is equal everywhere"
     assert not any(best for _text, best in p.row("Reno reno"))
 
 
@@ -380,14 +381,85 @@ def test_no_number_is_cut_on_the_terminal(width: int) -> None:
     text = io.StringIO()
     sc = resolved("faster_recovery-onoff@nosack")
     runs = [from_json(json.dumps(result(sc, "santacruz", {"n_op": "1.5"}, seed, 987.654))) for seed in (1, 42)]
-    console = Console(width=width, file=text, force_terminal=True, color_system=None)
-    tables.show(*tables.results_tables(runs, width), to=console)
+    console = Console(width=width, file=text, force_terminal=True, color_system=None, markup=False)
+    tables.show(*tables.results_tables(tables.each_run(runs), width), to=console)
     assert "…" not in text.getvalue()
     assert max(len(line.rstrip()) for line in text.getvalue().splitlines()) <= max(width, 80)
     columns = TERMINAL if width == 200 else [column for column in TERMINAL if column.name != "wall"]
     for run in runs:
         for column in columns:
             assert column.text(column.value(run)) in text.getvalue().split()
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_seeds_become_one_line_on_the_terminal(width: int) -> None:
+    """With the interval beside the mean, on 80 characters below it; the point of a sweep stands with its brackets."""
+    text = io.StringIO()
+    sc = resolved() | {"name": "basic[link.bottleneck.forward.delay_ms=5]"}
+    runs = [from_json(json.dumps(result(sc, "santacruz", {}, seed, 1.3 + seed / 10))) for seed in (1, 2, 3)]
+    console = Console(width=width, file=text, force_terminal=True, color_system=None, markup=False)
+    tables.show(*tables.results_tables(tables.over_seeds(runs), width), to=console)
+    lines = [line.rstrip() for line in text.getvalue().splitlines()]
+    assert max(map(len, lines)) <= width
+    assert sc["name"] in text.getvalue()
+    (row,) = (line for line in lines if "santacruz" in line)
+    both = row if width == 200 else row + lines[lines.index(row) + 1]
+    assert re.search(r"santacruz +3 +1\.500.* ?±0\.248", both), "t(2) = 4.303, standard deviation 0.1"
+
+
+def test_points_of_a_sweep_are_in_the_order_of_their_values(tmp_path: Path) -> None:
+    key = "link.bottleneck.forward.delay_ms"
+    for cc, faster in (("reno", 0), ("santacruz", 0.1)):
+        for value in (10, 5, 50):
+            for seed in (1, 2):
+                sc = resolved() | {"name": f"basic[{key}={value}]"}
+                write_run(tmp_path, sc, cc, seed=seed, mbit=1 + value / 100 + seed / 10 + faster)
+    p = written(tmp_path)
+    anchors = [h2["id"] for h2 in p.of("h2")]
+    assert anchors == ["sweeps", *(f"basic-link-bottleneck-forward-delay_ms-{value}" for value in (5, 10, 50))]
+    (over,) = (img for img in p.of("img") if "over delay" in (img["alt"] or ""))
+    assert (
+        over["alt"] == "basic: over delay (ms), link.bottleneck.forward; means, whiskers: 95 % intervals over the seeds"
+    )
+    assert (tmp_path / "plots" / "basic-sweep-link-bottleneck-forward-delay_ms.png").exists()
+
+
+def test_a_sweep_of_two_keys_is_a_picture_for_each_value_of_the_smaller(tmp_path: Path) -> None:
+    for value, loss, cc in itertools.product((1, 2.5, 8), (0.5, 1), ("fq", "fifo")):
+        name = f"basic[duration_s={value},loss.percent={loss},aqm={cc}]"
+        write_run(tmp_path, resolved() | {"name": name}, "reno")
+    p = written(tmp_path)
+    texts = [img["alt"] or "" for img in p.of("img") if "over duration (s)" in (img["alt"] or "")]
+    points = [f"basic[loss.percent={loss},aqm={cc}]" for loss in (0.5, 1) for cc in ("fifo", "fq")]
+    assert [text.partition(": over ")[0] for text in texts] == points
+    write_run(tmp_path / "words", resolved() | {"name": "basic[aqm=fq]"}, "reno")
+    assert written(tmp_path / "words").of("h2") == [{"id": "basic-aqm-fq"}], "nothing to draw over"
+
+
+def test_lines_of_a_sweep_are_means_with_intervals(tmp_path: Path) -> None:
+    for value, seed in itertools.product((10, 5), (1, 2)):
+        write_run(tmp_path, resolved() | {"name": f"b[duration_s={value}]"}, "reno", seed=seed, mbit=value + seed)
+    write_run(tmp_path, resolved() | {"name": "b[duration_s=10]"}, "cubic", mbit=3)
+    groups = runs.group(store.read_all(tmp_path))
+    swept = [(float(points.split(g.name)[1]["duration_s"]), g) for g in groups]
+    curve = sweeps.curve(COLUMNS["goodput"], "reno", swept)
+    assert sorted(curve) == [5, 10]
+    assert curve[5] == pytest.approx((6.5, 6.353), abs=1e-3)
+    assert curve[10] == pytest.approx((11.5, 6.353), abs=1e-3)
+    assert sweeps.curve(COLUMNS["goodput"], "cubic", swept) == {10: (3, None)}
+
+
+def test_pictures_have_names_and_formats_for_papers(tmp_path: Path) -> None:
+    """LaTeX includes a file whose name has one point and no brackets, commas, @, = or blanks."""
+    sc = resolved() | {"name": "my sweep@v[link.a.b=0.5,c+d=x y]"}
+    write_run(tmp_path, sc, "reno", {"x": "1.5"})
+    page.write_report(tmp_path, tmp_path / "report.html", "x", ["pdf", "svg"])
+    names = [path.name for path in (tmp_path / "plots").iterdir()]
+    assert "my-sweep-v-link-a-b-0p5-c-d-x-y-cwnd.pdf" in names
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]+\.(pdf|svg)", name) for name in names)
+    assert {name.replace(".svg", ".pdf") for name in names} == {name for name in names if name.endswith(".pdf")}
+    assert all(path.read_bytes().startswith(b"%PDF") for path in (tmp_path / "plots").glob("*.pdf"))
+    assert all((img["src"] or "").startswith("data:image/png") for img in Page(tmp_path / "report.html").of("img"))
 
 
 def test_results_stand_as_they_were_asked_for() -> None:

@@ -11,20 +11,34 @@ import pyarrow.parquet as pq
 import pytest
 
 from hetlab.paths import TOP
+from hetlab.results.columns import COLUMNS
 
 pytestmark = pytest.mark.virtual
 
 TEXT = (TOP / "docs" / "results.md").read_text()
 NAME = re.compile(r"`([\w-]+)`")
-# Not in every run: of two hosts, of bbr and of dctcp
-ELSEWHERE = {"result.json": {"hosts"}, "flows.parquet": re.compile(r"cc_(bw|min_rtt|pacing|cwnd|ce|alpha|ab)_?\w*")}
+ELSEWHERE = {"hosts"}  # of runs between two hosts
+UNITS = {"s": "s", "ms": "ms", "us": "us", "mbit": "Mbit/s", "bps": "bit/s", "pkts": "packets", "percent": "%"}
 SCENARIO = """
 base = "bulk"
-title = "one TCP flow with loss, one UDP flow"
+title = "TCP flows that fill every structure of congestion controls, loss, one UDP flow"
 duration_s = 5
 
 [link.bottleneck]
 forward = { loss = { model = "random", percent = 2 } }
+
+[sysctl]
+"net.ipv4.tcp_ecn" = 1
+
+[flow.model]
+src = "s"
+dst = "d"
+cc = "bbr"
+
+[flow.marks]
+src = "s"
+dst = "d"
+cc = "dctcp"
 
 [flow.noise]
 src = "s"
@@ -74,9 +88,7 @@ def result(run: Path) -> dict[str, Any]:
 
 
 def test_keys_of_a_result(result: dict[str, Any]) -> None:
-    optional = ELSEWHERE["result.json"]
-    assert isinstance(optional, set)
-    assert documented("result.json") - optional == set(result) - optional
+    assert documented("result.json") - ELSEWHERE == set(result) - ELSEWHERE
 
 
 @pytest.mark.parametrize("key", ["queue", "hashes"])
@@ -118,7 +130,38 @@ def test_files(run: Path) -> None:
 def test_columns(run: Path) -> None:
     for path in run.glob("*.parquet"):
         name = re.sub(r"\bs-d\b", "SRC-DST", path.name)
-        there, named = set(pq.read_schema(path).names), documented(name)
-        optional = ELSEWHERE.get(name)
-        extra = {n for n in named - there if isinstance(optional, re.Pattern) and optional.fullmatch(n)}
-        assert named - extra == there, name
+        assert documented(name) == set(pq.read_schema(path).names), name
+
+
+@pytest.mark.parametrize("kind", ["vegas", "bbr", "dctcp"])
+def test_columns_of_congestion_controls(run: Path, kind: str) -> None:
+    """Each structure fills the columns that are named with it, and no other."""
+    named = re.findall(rf"^\| `(\w+)` \| {kind} \|", section("flows.parquet"), re.M)
+    rows = pq.read_table(run / "flows.parquet").to_pylist()
+    filled = {
+        k for row in rows if row["cc_kind"] == kind for k, v in row.items() if k.startswith("cc_") and v is not None
+    }
+    assert filled == {*named, "cc_kind"}
+
+
+def test_real_time_is_in_run_json(run: Path) -> None:
+    assert set(json.loads((run / "run.json").read_text())) == {"wall_s"}
+    assert "| run.json | `wall_s`" in TEXT
+
+
+@pytest.mark.fast
+def test_units_are_those_of_the_names() -> None:
+    rows = re.findall(r"^\| (`[^|]*`) \|(?: (?:vegas|bbr|dctcp) \|)?([^|]*)\| ", TEXT, re.M)
+    units = [(name, unit.strip()) for names, unit in rows for name in NAME.findall(names) if "," not in names]
+    named = [(name, unit) for name, unit in units if name.rpartition("_")[2] in UNITS and "_" in name]
+    assert len(named) > 40
+    assert [(name, unit) for name, unit in named if unit.partition(":")[0] != UNITS[name.rpartition("_")[2]]] == []
+
+
+@pytest.mark.fast
+def test_columns_of_tables() -> None:
+    """Those of hetlab table."""
+    fixed = {"scenario", "cc", "cc_params", "seed", "seeds", "kernel_release", "modules"}
+    named = documented("Tables over seeds")
+    assert named - fixed == {column.key for column in COLUMNS.values()}
+    assert fixed - {"seed"} <= named

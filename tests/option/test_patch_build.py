@@ -59,8 +59,8 @@ def test_git_takes_the_patch(series: str, tmp_path: Path) -> None:
         "6.1": (rebase.BUILD / "santacruz_opt-6.1.patch", work / "6.1" / "series"),
     }[series]
     tree = shutil.copytree(before, tmp_path / "tree")
-    git = ["git", "-C", tree, "-c", "user.name=tester", "-c", "user.email=tester@example.org"]
-    for args in (["init", "-q"], ["add", "-A"], ["commit", "-qm", series], ["am", patch]):
+    git = ["git", "-C", str(tree), "-c", "user.name=tester", "-c", "user.email=tester@example.org"]
+    for args in (["init", "-q"], ["add", "-A"], ["commit", "-qm", series], ["am", str(patch)]):
         done = call(*git, *args)
         assert done.returncode == 0, done.stdout + done.stderr
     added = call(*git, "log", "-1", "--diff-filter=A", "--name-only", "--format=").stdout.split()

@@ -18,6 +18,7 @@ from hetlab.errors import LabError
 from hetlab.figures import outputs
 from hetlab.model import jobs
 from hetlab.model.job import Job
+from hetlab.plots import style
 from hetlab.plots.papers import Curve, Stack, Stage, paper_figure, save_small, stacks_figure
 from hetlab.results import store
 from papers.faster_recovery import figures as fr
@@ -85,6 +86,16 @@ def test_every_figure_and_the_tables_are_written(evidence: Evidence, tmp_path: P
             assert image.mode == "P"
             assert image.size == pytest.approx((900, 500), abs=10)
         assert path.stat().st_size < MAX_BYTES
+
+
+@pytest.mark.build
+def test_figures_as_svg_and_pdf(evidence: Evidence, tmp_path: Path) -> None:
+    chosen = outputs.select(["hybla-fig1"])
+    names = [path.name for path in outputs.write(tmp_path, evidence, chosen[:1], ["svg", "pdf"])]
+    assert names == ["hybla-fig1.svg", "hybla-fig1.pdf"]
+    assert (tmp_path / "hybla-fig1.pdf").read_bytes().startswith(b"%PDF")
+    assert b"<svg" in (tmp_path / "hybla-fig1.svg").read_bytes()
+    assert all(style.file_word(output.name) == output.name for output in outputs.select()), "fit for LaTeX"
 
 
 @pytest.mark.build

@@ -6,7 +6,8 @@
     make_docs.py check            status 1 and a diff if a file is not what ``write`` would make of it
 
 A place in a document is ``<!-- begin: make docs TEMPLATE -->`` to ``<!-- end -->``, each on a line of its own; what is
-between them is templates/TEMPLATE.md.j2 over the data files (see Data). ``make docs-data`` and ``make docs`` call this.
+between them is templates/TEMPLATE.md.j2 over the data files (see Data), keys of the model (``keys``) or the text of
+files (``source``). ``make docs-data`` and ``make docs`` call this.
 """
 
 import argparse
@@ -24,11 +25,12 @@ import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import jinja2
 
-from hetlab.model.keys import Key, keys_of
+from hetlab.model.keys import Key, OneOrMore, alternatives, keys_of
 
 TOP = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -36,6 +38,20 @@ DATA = TOP / "docs" / "data"
 TABLES = HERE / "tables.toml"
 PLACE = re.compile(r"(?P<begin>^<!-- begin: make docs (?P<name>[\w-]+) -->\n).*?(?P<end>^<!-- end -->$)", re.M | re.S)
 RATE_BIN_S = 2.0
+TYPES = {bool: "true, false", int: "whole", float: "number", str: "text"}
+BYTES = ("bytes", "mtu", "rcvlowat", "clamp", "sndbuf", "rcvbuf", "notsent_lowat")
+UNITS = dict.fromkeys(BYTES, "bytes") | {
+    "s": "s",
+    "ms": "ms",
+    "mbit": "Mbit/s",
+    "pkts": "packets",
+    "initcwnd": "packets",
+    "bdp": "BDP",
+    "percent": "%",
+    "ppm": "ppm",
+    "share": "times the rate",
+    "ber": "errors/bit",
+}
 
 
 class Data:
@@ -194,13 +210,32 @@ def load() -> dict[str, Data]:
 
 
 def keys(module: str, name: str) -> list[dict[str, str]]:
-    """Keys of a class of the lab's model: name, default, allowed values, meaning."""
+    """Keys of a class of the lab's model: name, type, unit, default, allowed values, meaning."""
     cls = getattr(importlib.import_module(module), name)
     defaults = {f.name: f for f in dataclasses.fields(cls)}
-    return [
-        {"name": key, "default": _default(defaults[key]), "range": _range(hint, about), "text": about.text}
-        for key, hint, about in keys_of(cls)
-    ]
+    extras = get_type_hints(cls, include_extras=True)
+    found = []
+    for key, hint, about in keys_of(cls):
+        one = "or one" if any(isinstance(extra, OneOrMore) for extra in get_args(extras[key])) else ""
+        row = {"name": key, "type": f"{_type(hint)} {one}".strip(), "unit": _unit(key), "text": about.text}
+        found.append(row | {"default": _default(defaults[key]), "range": _range(hint, about)})
+    return found
+
+
+def _type(hint: Any) -> str:
+    """A type as a TOML file has it."""
+    (kind,) = {part for part in alternatives(hint) if part is not NoneType} or {str}
+    of, parts = get_origin(kind) or kind, get_args(kind)
+    if of is tuple:
+        return f"list of {len(parts)}" if parts[-1] is not Ellipsis else "list"
+    if of is dict or dataclasses.is_dataclass(kind):
+        return "table"
+    return TYPES[type(parts[0]) if of is Literal else of]
+
+
+def _unit(key: str) -> str:
+    """By the name of a key, or by its last word."""
+    return UNITS.get(key) or UNITS.get(key.rpartition("_")[2], "")
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
@@ -234,6 +269,7 @@ def environment() -> jinja2.Environment:
     env.filters["curves"] = curves
     env.globals["data"] = load()
     env.globals["keys"] = keys
+    env.globals["source"] = lambda path: (TOP / path).read_text().strip()
     return env
 
 

@@ -14,12 +14,41 @@ import typer
 from rich.console import Console
 
 from hetlab.build import kernel
+from hetlab.cli.arguments import (
+    AgainOption,
+    CcOption,
+    ClockOption,
+    DryRunOption,
+    EachOption,
+    FormatOption,
+    JsonOption,
+    KernelOption,
+    MachinesOption,
+    NetemOption,
+    OnOption,
+    OutOption,
+    PatchedOption,
+    ReceiverAddressOption,
+    ReceiverOption,
+    ResumeOption,
+    ScenariosArgument,
+    SeedOption,
+    SeedsOption,
+    SenderAddressOption,
+    SenderOption,
+    SetOption,
+    SshOption,
+    TraceOption,
+    TrafficOption,
+)
 from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, this_machine, two_hosts, virtual
 from hetlab.cli.planned import alike, plan_table
 from hetlab.cli.tables import (
     claims_list,
     claims_table,
+    each_run,
     in_order,
+    over_seeds,
     results_tables,
     scenarios_overview,
     scenarios_table,
@@ -42,39 +71,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-ScenariosArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SCENARIO",
-        help="names (hetlab list) or TOML files; NAME@VARIANT, NAME[KEY=VALUE,...]: a point of a sweep",
-    ),
-]
-CcOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME[@PRESET][:param=value,...]", help="congestion control; repeatable; default: the scenario's"
-    ),
-]
-SenderOption = Annotated[str | None, typer.Option(metavar="[USER@]HOST", help="--on hosts: where flows start")]
-ReceiverOption = Annotated[str | None, typer.Option(metavar="[USER@]HOST", help="--on hosts: where flows end")]
-SenderAddressOption = Annotated[
-    str | None, typer.Option(metavar="IP", help="of the path to measure; default: as the sender's routes say")
-]
-ReceiverAddressOption = Annotated[
-    str | None, typer.Option(metavar="IP", help="of the path to measure; default: where ssh came in")
-]
-TrafficOption = Annotated[Literal["iperf3", "flowgen"], typer.Option(help="--on hosts: what makes flows")]
-NetemOption = Annotated[
-    Literal["sender", "receiver", "none"],
-    typer.Option(help="--on hosts: where the scenario's links are emulated; none: the real path is measured"),
-]
-AgainOption = Annotated[
-    bool,
-    typer.Option(
-        "--again", help="run all; default: what an earlier command left is taken, if nothing has changed since"
-    ),
-]
-SshOption = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="--on hosts: as ssh -o; repeatable")]
 
 
 @app.command("kernel")
@@ -97,36 +93,20 @@ def kernel_command(
 def run_command(
     scenarios: ScenariosArgument,
     cc: CcOption = None,
-    seed: Annotated[list[int] | None, typer.Option(metavar="N", help="seed; repeatable")] = None,
-    seeds: Annotated[int | None, typer.Option(metavar="K", help="seeds 1 to K")] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="override a scenario value, e.g. duration_s=10; repeatable"),
-    ] = None,
-    on: Annotated[
-        Literal["virtual", "vm", "host", "hosts"],
-        typer.Option(help="User-Mode Linux, Debian's kernel under QEMU (docs/vm.md), here, two hosts (docs/hosts.md)"),
-    ] = "virtual",
-    kernel_: Annotated[Literal["6.12", "6.1"], typer.Option("--kernel", help="of --on vm")] = "6.12",
-    clock: Annotated[
-        Literal["icount", "real"], typer.Option(help="of --on vm: instructions executed; this machine's (only if idle)")
-    ] = "icount",
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/results/TIME")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object per run on stdout")] = False,
-    patched: Annotated[
-        bool | None,
-        typer.Option(help="kernel with the Santa Cruz option; default: if a scenario sets its sysctl"),
-    ] = None,
-    machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="what would be run, and about how long it takes; nothing is run")
-    ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="take the runs that are in --out already, if nothing has changed since")
-    ] = False,
-    trace: Annotated[
-        bool, typer.Option("--trace", help="what santacruz saw and decided: trace.parquet, trace.png per run")
-    ] = False,
+    seed: SeedOption = None,
+    seeds: SeedsOption = None,
+    set_: SetOption = None,
+    on: OnOption = "virtual",
+    kernel_: KernelOption = "6.12",
+    clock: ClockOption = "icount",
+    out: OutOption = None,
+    as_json: JsonOption = False,
+    each: EachOption = False,
+    patched: PatchedOption = None,
+    machines: MachinesOption = None,
+    dry_run: DryRunOption = False,
+    resume: ResumeOption = False,
+    trace: TraceOption = False,
     sender: SenderOption = None,
     receiver: ReceiverOption = None,
     sender_address: SenderAddressOption = None,
@@ -161,7 +141,8 @@ def run_command(
     places = {"virtual": virtual(machines), "vm": emulated(kernel_, clock, machines), "host": this_machine}
     campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched, resume)
     if not as_json and rows:
-        show(*results_tables(in_order(rows, planned), terminal_width()))
+        lines = (each_run if each else over_seeds)(in_order(rows, planned))
+        show(*results_tables(lines, terminal_width()))
     for line in alike(rows):
         err.print(f"hetlab: {line}")
     err.print(f"results in {directory}" if rows else "no results")
@@ -176,7 +157,7 @@ def claims_command(
     as_markdown: Annotated[bool, typer.Option("--markdown", help="the table of docs/claims.md on stdout")] = False,
     list_: Annotated[bool, typer.Option("--list", help="what each needs and costs; nothing is run")] = False,
     again: AgainOption = False,
-    machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
+    machines: MachinesOption = None,
 ) -> None:
     """Evaluate the papers' claims: their numbers, ours, the verdict.
 
@@ -213,11 +194,12 @@ def figures_command(
         typer.Option(metavar="NAME", help="how their names begin, e.g. hybla-; repeatable; default: all"),
     ] = None,
     again: AgainOption = False,
-    machines: Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")] = None,
+    format_: FormatOption = None,
+    machines: MachinesOption = None,
 ) -> None:
     """Figures and tables of the papers from our runs.
 
-    PNGs and Markdown; the runs are in build/claims.
+    Pictures and Markdown; the runs are in build/claims.
     """
     from hetlab.claims.evidence import Evidence, plan
     from hetlab.figures import outputs
@@ -227,7 +209,7 @@ def figures_command(
     evidence = Evidence(BUILD / "claims")
     planned = plan(outputs.needs(chosen), evidence)
     fail_on(carry_out(planned, virtual(machines), evidence.out, evidence.add, resume=not again))
-    for path in outputs.write(out, evidence, chosen):
+    for path in outputs.write(out, evidence, chosen, format_ or ["png"]):
         print(path)
 
 
@@ -326,17 +308,41 @@ def report_command(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="results of hetlab run")],
     title: Annotated[str, typer.Option(help="heading")] = "hetlab report",
     output: Annotated[Path | None, typer.Option(help="HTML file; default DIR/report.html")] = None,
+    format_: FormatOption = None,
 ) -> None:
     """HTML page with tables and plots of a result directory.
 
-    Its pictures are beside it, as PNG.
+    Its pictures are beside it, in plots/.
     """
     from hetlab.report.page import write_report
 
     if not directory.is_dir():
         raise LabError(f"{directory}: no such directory")
-    path = write_report(directory, output or directory / "report.html", title)
+    path = write_report(directory, output or directory / "report.html", title, format_ or ["png"])
     print(path)
+
+
+@app.command("table")
+def table_command(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="results of hetlab run")],
+    as_csv: Annotated[bool, typer.Option("--csv", help="mean, median, 95 % interval of each column")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="mean ± half interval (median)")] = False,
+    as_latex: Annotated[bool, typer.Option("--latex", help="the same for the package booktabs")] = False,
+    as_parquet: Annotated[bool, typer.Option("--parquet", help="as --csv; needs --output")] = False,
+    each: EachOption = False,
+    column: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="of these only, e.g. goodput; repeatable; default: all")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="default: stdout")] = None,
+) -> None:
+    """Numbers of a result directory: a row for each scenario, point of a sweep, and congestion control."""
+    from hetlab.cli import export
+
+    wanted = {"csv": as_csv, "markdown": as_markdown, "latex": as_latex, "parquet": as_parquet}
+    chosen = [kind for kind, asked in wanted.items() if asked]
+    if len(chosen) > 1:
+        raise LabError(f"--{' and --'.join(chosen)}: one format at a time")
+    export.write(directory, "".join(chosen), each, column or [], output)
 
 
 def _terminated(number: int, _frame: FrameType | None) -> NoReturn:

@@ -2,7 +2,8 @@
 """Tables on the terminal."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -90,27 +91,55 @@ def in_order(rows: list[RunResult], planned: list[Job]) -> list[RunResult]:
     return sorted(rows, key=lambda run: order.get((run.scenario, run.label, run.seed), len(order)))
 
 
-def results_tables(rows: list[RunResult], width: int) -> list[Table]:
-    """A line for each run: one table, or where it is wider than ``width`` characters one for each scenario."""
-    wide = _results(rows, TERMINAL)
+@dataclass(frozen=True)
+class Line:
+    """Runs that stand on one line: of one scenario and congestion control."""
+
+    scenario: str
+    label: str
+    runs: Sequence[RunResult]
+
+
+def each_run(rows: Iterable[RunResult]) -> list[Line]:
+    """A line for each run."""
+    return [Line(run.scenario, run.label, [run]) for run in rows]
+
+
+def over_seeds(rows: Iterable[RunResult]) -> list[Line]:
+    """A line for each scenario and congestion control, in the order of their first runs."""
+    lines: dict[tuple[str, str], list[RunResult]] = {}
+    for run in rows:
+        lines.setdefault((run.scenario, run.label), []).append(run)
+    return [Line(*names, runs) for names, runs in lines.items()]
+
+
+def results_tables(lines: list[Line], width: int, columns: tuple[Column, ...] = TERMINAL) -> list[Table]:
+    """Lines in one table, or where it is wider than ``width`` characters in one for each scenario.
+
+    Of several seeds there are the mean and half its 95 % interval; in a narrow table that stands below.
+    """
+    wide = _results(lines, columns)
     if _widths(wide).maximum <= width:
         return [wide]
-    columns = tuple(column for column in TERMINAL if column.name != "wall")
-    return [_results(list(runs), columns, name) for name, runs in groupby(rows, key=lambda run: run.scenario)]
+    columns = tuple(column for column in columns if column.name != "wall")
+    return [_results(list(those), columns, name) for name, those in groupby(lines, key=lambda line: line.scenario)]
 
 
-def _results(rows: list[RunResult], columns: tuple[Column, ...], scenario: str = "") -> Table:
+def _results(lines: list[Line], columns: tuple[Column, ...], scenario: str = "") -> Table:
     """Runs and their numbers; with a scenario, which stands above, as narrow as possible."""
     narrow = bool(scenario)
     t = Table(box=None, pad_edge=False, title=scenario or None, title_justify="left", title_style="bold")
     t.padding = (0, 1, 0, 0) if narrow else t.padding
     for head in ("cc",) if narrow else ("scenario", "cc"):
         t.add_column(f"{head}\n", no_wrap=True)
-    for head in ("seed\n", *(_head(column, narrow) for column in columns)):
+    several = any(len(line.runs) > 1 for line in lines)
+    for head in ("seeds\n" if several else "seed\n", *(_head(column, narrow) for column in columns)):
         t.add_column(head, justify="right", no_wrap=True)
-    for run in rows:
-        names = (re.sub("[@:,]", r"\n\g<0>", run.label),) if narrow else (run.scenario, run.label)
-        t.add_row(*names, str(run.seed), *(column.text(column.value(run)) for column in columns))
+    for line in lines:
+        names = (re.sub("[@:,]", r"\n\g<0>", line.label),) if narrow else (line.scenario, line.label)
+        seeds = str(len(line.runs) if several else line.runs[0].seed)
+        cells = (column.texts(column.over(line.runs)) for column in columns)
+        t.add_row(*names, seeds, *(("\n" if narrow else " ").join(filter(None, texts)) for texts in cells))
     return t
 
 

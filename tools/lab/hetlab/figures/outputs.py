@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Figures and tables of the papers, from runs of our own; each paper registers its own.
 
-Every figure and sheet of tables says which runs it needs, as a claim does; ``write`` makes PNGs and Markdown of the
-evidence.
+Every figure and sheet of tables says which runs it needs, as a claim does; ``write`` makes pictures and Markdown of
+the evidence.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +15,12 @@ from hetlab.claims.evidence import Evidence, RunKey
 from hetlab.errors import LabError
 from hetlab.model import names
 from hetlab.plots.papers import save_small
+from hetlab.plots.style import save
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of a paper; it is written to NAME.png."""
+    """A figure of a paper; it is written to NAME.png, or as SVG or PDF."""
 
     name: str
     needs: tuple[RunKey, ...]
@@ -76,17 +77,19 @@ def needs(chosen: Iterable[Output]) -> list[RunKey]:
     return list(dict.fromkeys(need for output in chosen for need in output.needs))
 
 
-def write(directory: Path, e: Evidence, chosen: Iterable[Output]) -> list[Path]:
-    """PNGs and Markdown."""
+def write(directory: Path, e: Evidence, chosen: Iterable[Output], formats: Sequence[str] = ("png",)) -> list[Path]:
+    """Pictures in each of the formats (png, svg, pdf), and Markdown."""
     directory.mkdir(parents=True, exist_ok=True)
-    return [_write(directory, e, output) for output in chosen]
+    return [path for output in chosen for path in _write(directory, e, output, formats)]
 
 
-def _write(directory: Path, e: Evidence, output: Output) -> Path:
+def _write(directory: Path, e: Evidence, output: Output, formats: Sequence[str]) -> list[Path]:
     if isinstance(output, Sheet):
         path = directory / f"{output.name}.md"
         path.write_text(output.compose(e) + "\n")
-    else:
-        path = directory / f"{output.name}.png"
-        save_small(output.draw(e), path)
-    return path
+        return [path]
+    figure = output.draw(e)
+    paths = [directory / f"{output.name}.{kind}" for kind in dict.fromkeys(formats)]
+    for path in paths:
+        (save_small if path.suffix == ".png" else save)(figure, path)
+    return paths

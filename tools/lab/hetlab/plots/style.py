@@ -3,6 +3,7 @@
 
 import functools
 import io
+import re
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ Floats = npt.NDArray[np.float64]
 Series = tuple[Floats, Floats]
 P = ParamSpec("P")
 DPI = 110
+FORMATS = ("png", "svg", "pdf")
 WIDE_IN = 10.0
 NARROW_IN = 5.6
 INK = "#333333"
@@ -125,12 +127,26 @@ def styled(make: Callable[P, Figure]) -> Callable[P, Figure]:
     return wrapped
 
 
+def file_word(text: str) -> str:
+    """A name as part of a picture's file name, which LaTeX can include: letters, digits, ``_`` and ``-`` alone.
+
+    The point between two digits becomes ``p``, whatever else is not allowed a ``-``: ``geo[loss=0.5]`` is
+    ``geo-loss-0p5``.
+    """
+    return re.sub(r"[^A-Za-z0-9_]+", "-", re.sub(r"(?<=\d)\.(?=\d)", "p", text)).strip("-")
+
+
 def save(figure: Figure, path: Path) -> bytes:
-    """Write a figure, PNG or SVG by the suffix; the same figure gives the same bytes."""
-    kind = path.suffix.lstrip(".").lower() or "png"
+    """Write a figure, PNG, SVG or PDF by the suffix; the same figure gives the same bytes."""
+    data = drawn(figure, path.suffix.lstrip(".").lower() or "png")
+    path.write_bytes(data)
+    return data
+
+
+def drawn(figure: Figure, kind: str) -> bytes:
+    """A figure as the content of a PNG, SVG or PDF file."""
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     out = io.BytesIO()
     with matplotlib.rc_context(RC):
         figure.savefig(out, format=kind, dpi=DPI, metadata=dates.get(kind))
-    path.write_bytes(out.getvalue())
     return out.getvalue()

@@ -5,6 +5,7 @@ The page needs nothing but itself; the plots are also beside it, in ``plots/``.
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,21 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from hetlab.errors import LabError
 from hetlab.report.description import description
-from hetlab.report.pictures import pictures_of
+from hetlab.report.pictures import PNG, pictures_of
 from hetlab.report.provenance import command_of, provenance
 from hetlab.report.runs import Group, group
+from hetlab.report.sweeps import sweeps_of
 from hetlab.report.tables import flow_table, table
 from hetlab.results import store
 
 TEMPLATES = Path(__file__).with_name("templates")
 
 
-def write_report(directory: Path, output: Path, title: str) -> Path:
-    """Write the page for all runs below ``directory``, and its plots beside it; names on stderr what is no result."""
+def write_report(directory: Path, output: Path, title: str, formats: Sequence[str] = PNG) -> Path:
+    """Write the page for all runs below ``directory``, and its plots beside it; names on stderr what is no result.
+
+    ``formats``: of the plots beside it, png, svg or pdf; the page itself carries PNGs.
+    """
     skipped: list[str] = []
     try:
         groups = group(store.read_all(directory, skipped.append))
@@ -32,14 +37,15 @@ def write_report(directory: Path, output: Path, title: str) -> Path:
             raise LabError(f"{directory}: no runs (result.json) below this directory")
         pictures = output.parent / "plots"
         pictures.mkdir(parents=True, exist_ok=True)
-        sections = [_section(g, pictures) for g in groups]
-        output.write_text(_render(title, sections), encoding="utf-8")
+        sweeps = sweeps_of(groups, pictures, formats)
+        sections = [_section(g, pictures, formats) for g in groups]
+        output.write_text(_render(title, sweeps, sections), encoding="utf-8")
     except (OSError, ValueError, KeyError) as err:
         raise LabError(f"{directory}: cannot report on these results: {err!r}") from err
     return output
 
 
-def _render(title: str, sections: list[dict[str, Any]]) -> str:
+def _render(title: str, sweeps: list[dict[str, Any]], sections: list[dict[str, Any]]) -> str:
     env = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -47,10 +53,10 @@ def _render(title: str, sections: list[dict[str, Any]]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return env.get_template("report.html.j2").render(title=title, sections=sections)
+    return env.get_template("report.html.j2").render(title=title, sweeps=sweeps, sections=sections)
 
 
-def _section(g: Group, pictures: Path) -> dict[str, Any]:
+def _section(g: Group, pictures: Path, formats: Sequence[str]) -> dict[str, Any]:
     command, notes = command_of(g)
     return {
         "anchor": g.slug,
@@ -59,7 +65,7 @@ def _section(g: Group, pictures: Path) -> dict[str, Any]:
         "description": description(g),
         "table": table(g),
         "flow_table": flow_table(g),
-        "pictures": pictures_of(g, pictures),
+        "pictures": pictures_of(g, pictures, formats),
         "provenance": provenance(g),
         "command": command,
         "notes": notes,

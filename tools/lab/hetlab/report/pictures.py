@@ -2,8 +2,7 @@
 """Figures of a group of runs."""
 
 import base64
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ from hetlab.plots import flows as flow_plots
 from hetlab.report.runs import Group, Run, words_of
 from hetlab.report.series import read_delays, read_flows, read_queue, read_trace
 from hetlab.results.columns import Value, goodput, of, total_of
+
+PNG = ("png",)
 
 
 def trace_figure(run: Run) -> Figure | None:
@@ -70,24 +71,26 @@ def _traces(g: Group, first: Mapping[str, Run]) -> Iterable[tuple[str, str, Figu
     """One figure for each traced run."""
     for label, run in first.items():
         if figure := trace_figure(run):
-            kind = "trace-" + re.sub(r"[^\w.,=+\-]+", "_", label)
+            kind = f"trace-{style.file_word(label)}"
             yield kind, f"What {label} saw and decided ({g.name}, seed {run.result.seed})", figure
 
 
-def pictures_of(g: Group, directory: Path) -> list[dict[str, Any]]:
+def pictures_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> list[dict[str, Any]]:
     """Figures of a group, written to a directory, with the bytes that the page carries."""
-    found = []
-    for kind, text, figure in _figures(g):
-        data = style.save(figure, directory / f"{g.slug}-{kind}.png")
-        width, height = (round(inches * style.DPI) for inches in figure.get_size_inches())
-        found.append(
-            {
-                "file": f"{g.slug}-{kind}.png",
-                "text": text,
-                "wide": width > style.NARROW_IN * style.DPI + 1,
-                "width": width,
-                "height": height,
-                "data": base64.b64encode(data).decode(),
-            }
-        )
-    return found
+    return [picture(f"{g.slug}-{kind}", text, figure, directory, formats) for kind, text, figure in _figures(g)]
+
+
+def picture(name: str, text: str, figure: Figure, directory: Path, formats: Sequence[str]) -> dict[str, Any]:
+    """A figure for the page, which carries it as PNG, and in the directory as NAME.FORMAT for each of the formats."""
+    drawn = {kind: style.drawn(figure, kind) for kind in dict.fromkeys((*PNG, *formats))}
+    for kind in formats:
+        (directory / f"{name}.{kind}").write_bytes(drawn[kind])
+    width, height = (round(inches * style.DPI) for inches in figure.get_size_inches())
+    return {
+        "file": f"{name}.{formats[0]}",
+        "text": text,
+        "wide": width > style.NARROW_IN * style.DPI + 1,
+        "width": width,
+        "height": height,
+        "data": base64.b64encode(drawn["png"]).decode(),
+    }

@@ -2,7 +2,6 @@
 """Runs and groups of runs that a page compares: same scenario, kernel and modules."""
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from hetlab.model.result import RunResult
 from hetlab.model.scenario import Experiment
 from hetlab.plots import style
+from hetlab.results import points
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,13 @@ class Group:
 
 
 def group(found: Iterable[tuple[Path, RunResult]]) -> list[Group]:
-    """Runs by scenario; different settings, kernels or modules under one name stay apart."""
+    """Runs by scenario, points of a sweep in the order of their values.
+
+    Different settings, kernels or modules under one name stay apart.
+    """
     groups: dict[str, Group] = {}
     seen: set[str] = set()
-    for directory, result in found:
+    for directory, result in sorted(found, key=lambda item: points.order(item[1].scenario)):
         same = result.as_json()
         if same in seen:
             continue
@@ -81,7 +84,7 @@ def group(found: Iterable[tuple[Path, RunResult]]) -> list[Group]:
 
 def _slug(name: str, taken: set[str]) -> str:
     """Part of a file name, and the anchor of a section."""
-    base = re.sub(r"[^\w.,=+\-]+", "_", name)[:80].strip("_") or "scenario"
+    base = style.file_word(name)[:80].strip("-") or "scenario"
     slug, number = base, 2
     while slug in taken:
         slug, number = f"{base}-{number}", number + 1

@@ -4,31 +4,22 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from hetlab.model.result import RunResult
 from hetlab.plots import style
 from hetlab.report.description import MANY_FLOWS
 from hetlab.report.runs import Group
-from hetlab.results.columns import NONE, PAGE, Column
+from hetlab.results.columns import COLUMNS, NONE, PAGE, Column
+from hetlab.results.intervals import over_seeds
 
 
 def _cells(results: Sequence[Sequence[RunResult]], column: Column) -> list[dict[str, Any]]:
     """A column of the table, a cell for each congestion control; the best values are marked unless all are equal."""
-    found = [column.values(runs) for runs in results]
-    texts = [column.text(float(column.over(values)) if values else None) for values in found]
-    shown = [float(text) for text in texts if text != NONE]
+    found = [column.texts(column.over(runs)) for runs in results]
+    shown = [float(text) for text, _half in found if text != NONE]
     best = {"high": max, "low": min}.get(column.best, lambda _values, default: default)(shown, default=None)
     marked = len(set(shown)) > 1
     return [
-        {
-            "text": text,
-            "range": f"[{min(v):.{column.places}f} … {max(v):.{column.places}f}]"
-            if column.spread and len(v) > 1
-            else "",
-            "best": marked and text != NONE and float(text) == best,
-        }
-        for text, v in zip(texts, found, strict=True)
+        {"text": text, "range": half, "best": marked and text != NONE and float(text) == best} for text, half in found
     ]
 
 
@@ -53,14 +44,14 @@ def table(g: Group) -> dict[str, Any]:
 
 
 def flow_table(g: Group) -> dict[str, Any] | None:
-    """Mean goodput of every flow, where there are several."""
+    """Mean goodput of every flow, and half its interval, where there are several."""
     names = [flow.name for flow in g.resolved.flows]
     if not 1 < len(names) <= 2 * MANY_FLOWS:
         return None
-    rows = []
+    rows, goodput = [], COLUMNS["goodput"]
     for label, runs in g.results.items():
         of = {n: [f.goodput_mbit for run in runs for f in run.flows if f.name == n] for n in names}
-        cells = [f"{np.mean(values):.3f}" if values else NONE for values in of.values()]
+        cells = [" ".join(goodput.texts(over_seeds(values))).strip() for values in of.values()]
         rows.append({"look": style.styles(g.runs)[label], "cells": cells})
     heads = [(f.name, "UDP" if f.proto == "udp" else f.cc or "under test") for f in g.resolved.flows]
     return {"heads": heads, "rows": rows}

@@ -1,29 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0
 """Columns of tables of results: the one list for the terminal, the page and scripts."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from hetlab.model.result import RunResult
+from hetlab.results.intervals import Statistics, over_seeds
 
 NONE = "-"
+UNIT_WORDS = {"Mbit/s": "mbit", "% of link": "percent"}
 Value = Callable[[RunResult], float | None]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A number of a run; ``over``: how the values of several seeds become one, ``best``: which values are good."""
+    """A number of a run; ``best``: which values are good."""
 
     name: str
     unit: str
     places: int
     best: Literal["high", "low", ""]
     value: Value
-    over: Callable[[Sequence[float]], Any] = np.mean
-    spread: bool = False
+
+    @property
+    def key(self) -> str:
+        """Name and unit as one word, for files of tables: ``delay_p95_ms``."""
+        return re.sub(r"\W+", "_", f"{self.name} {UNIT_WORDS.get(self.unit, self.unit)}".lower()).strip("_")
 
     def text(self, value: float | None) -> str:
         """Fixed places, but none for whole numbers of things counted; ``-`` where there is no value."""
@@ -34,6 +38,16 @@ class Column:
     def values(self, runs: Sequence[RunResult]) -> list[float]:
         """Of each run, without the runs that do not have it."""
         return [float(v) for v in map(self.value, runs) if v is not None]
+
+    def over(self, runs: Sequence[RunResult]) -> Statistics | None:
+        """Mean, median and interval over the runs, of different seeds, that have it; None if none has."""
+        return over_seeds(self.values(runs))
+
+    def texts(self, found: Statistics | None) -> tuple[str, str]:
+        """The mean, and half its interval with a sign: ``5.8``, ``±0.4``; empty where there is one run only."""
+        if found is None:
+            return NONE, ""
+        return self.text(found.mean), "" if found.half is None else f"±{self.text(found.half)}"
 
 
 def of(part: str, key: str) -> Value:
@@ -75,13 +89,13 @@ def _jain(run: RunResult) -> float | None:
 COLUMNS = {
     column.name: column
     for column in (
-        Column("goodput", "Mbit/s", 3, "high", goodput, spread=True),
+        Column("goodput", "Mbit/s", 3, "high", goodput),
         Column("share", "% of link", 1, "high", _share),
         Column("retrans.", "pkts", 1, "low", total_of("retransmits")),
         Column("timeouts", "", 1, "low", total_of("timeouts")),
         Column("queue mean", "pkts", 1, "low", of("queue", "steady_mean_pkts")),
         Column("queue p95", "pkts", 0, "low", of("queue", "p95_pkts")),
-        Column("queue max", "pkts", 0, "low", of("queue", "max_pkts"), max),
+        Column("queue max", "pkts", 0, "low", of("queue", "max_pkts")),
         Column("drops", "by queue", 1, "low", of("queue", "drops")),
         Column("lost", "by link", 1, "", of("queue", "loss_model_drops")),
         Column("delay mean", "ms", 1, "low", of("owd_ms", "mean")),
