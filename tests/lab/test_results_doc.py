@@ -145,8 +145,8 @@ def test_columns_of_congestion_controls(run: Path, kind: str) -> None:
 
 
 def test_real_time_is_in_run_json(run: Path) -> None:
-    assert set(json.loads((run / "run.json").read_text())) == {"wall_s"}
-    assert "| run.json | `wall_s`" in TEXT
+    assert set(json.loads((run / "run.json").read_text())) == {"wall_s", "lab"}
+    assert "| run.json | `wall_s`" in TEXT and "`lab`" in TEXT
 
 
 @pytest.mark.fast

@@ -335,7 +335,10 @@ def table_command(
     ] = None,
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="default: stdout")] = None,
 ) -> None:
-    """Numbers of a result directory: a row for each scenario, point of a sweep, and congestion control."""
+    """Numbers of a result directory for papers and programs.
+
+    A row for each scenario, point of a sweep, and congestion control.
+    """
     from hetlab.cli import export
 
     wanted = {"csv": as_csv, "markdown": as_markdown, "latex": as_latex, "parquet": as_parquet}
