@@ -401,6 +401,9 @@ def case_set() -> None:
     assert "tcp_santacruz.n_op: module is not loaded: left alone" in said, said
     shell("modprobe tcp_santacruz")
     case_parameters()
+    shell("rmmod tcp_hybla_ext; rm /lib/modules/*/updates/tcp_hybla_ext.ko; depmod -a 2>/dev/null")
+    said = hetcc("set", "tcp_hybla_ext.rtt0_ms=40", status=1)
+    assert f"apt-get install linux-headers-{os.uname().release}" in said, said
 
 
 MODPROBE_CONF = Path("/etc/modprobe.d/90-hetcc.conf")

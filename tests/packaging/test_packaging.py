@@ -145,7 +145,10 @@ def test_package_contents(package: Path) -> None:
     files = {line.split()[-1] for line in ok(run("dpkg-deb", "-c", package)).splitlines() if not line.startswith("d")}
     sources = {f"./usr/src/hetcc-{VERSION}/{name}" for name in ("Kbuild", "dkms.conf", *(f"{n}.c" for n in NAMES))}
     headers = {f"./usr/src/hetcc-{VERSION}/include/hetcc/{p.name}" for p in (TOP / "include" / "hetcc").glob("*.h")}
-    docs = {f"./usr/share/doc/hetcc-dkms/{n}" for n in ("README.gz", "changelog.gz", "copyright", "install.md")}
+    pages = ("install.md", "modules.md", "santacruz.md", "westwood_fr.md", "hybla_ext.md")
+    shown = {n for p in pages for n in re.findall(r"\((figures/[^)#]+)", (TOP / "docs" / p).read_text())}
+    assert len(shown) > 20
+    docs = {f"./usr/share/doc/hetcc-dkms/{n}" for n in ("README.gz", "changelog.gz", "copyright", *pages, *shown)}
     example = "./usr/share/doc/hetcc-dkms/examples/90-hetcc.conf"
     others = {"./usr/sbin/hetcc", "./usr/share/man/man8/hetcc.8.gz", "./usr/lib/modules-load.d/hetcc.conf", example}
     assert files == sources | headers | docs | others

@@ -105,9 +105,9 @@ def available() -> list[str]:
 def not_installed(release: str) -> str:
     """Why a module is missing for a kernel, and what to do."""
     if Path("/lib/modules", release, "build", "include").exists():
-        return f"it is not installed for kernel {release}: see 'dkms status hetcc'"
+        return f"not installed for kernel {release}: see 'dkms status hetcc'"
     return (
-        f"it is not installed for kernel {release}, whose headers are missing:\n"
+        f"not installed for kernel {release}, whose headers are missing:\n"
         f"  apt-get install linux-headers-{release} (Debian); DKMS then builds it"
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import HetccError
-from .modules import MODULES, OURS, is_loaded, module_file, module_of, read
+from .modules import MODULES, OURS, is_loaded, module_file, module_of, not_installed, read
 
 CONF = Path("/etc/modprobe.d/90-hetcc.conf")
 CONF_HEAD = "# Written by 'hetcc set --keep'; 'hetcc undo' takes it back.\n"
@@ -61,7 +61,7 @@ def find_setting(text: str) -> Setting:
 def unknown(parameter: str, names: dict[str, list[str]]) -> str:
     """Message about a parameter that none of these modules has."""
     if not any(names.values()):
-        return f"{parameter}: {', '.join(names)} not installed for kernel {os.uname().release}"
+        return f"{parameter}: {', '.join(names)}: {not_installed(os.uname().release)}"
     near = difflib.get_close_matches(parameter, {name for of in names.values() for name in of}, n=1)
     mean = f"; did you mean {near[0]}?" if near else ""
     return f"no parameter {parameter}{mean}" + "".join(f"\n  {m}: {' '.join(of)}" for m, of in names.items() if of)
