@@ -472,6 +472,7 @@ echo "$*" >>/run/asked
 case "$*" in
 "enable --now hetcc-routes.service") mkdir -p "${wants%/*}" && ln -s $unit $wants && start ;;
 "start hetcc-routes.service") start ;;
+daemon-reload) ;;
 "disable --now hetcc-routes.service") rm $wants; kill "$(cat /run/pid)" || : ;;
 "is-active hetcc-routes.service") kill -0 "$(cat /run/pid)" && echo active || echo inactive ;;
 *) exit 1 ;;
@@ -536,6 +537,9 @@ def case_keep() -> None:
     said = hetcc("undo")
     assert "note" not in said and len(preview) == said.count("\n") + 1, (preview, said)
     assert not LIST.parent.exists() and not UNIT.exists() and not STATE.exists()
+    asked = Path("/run/asked").read_text().splitlines()
+    assert asked[:2] == ["daemon-reload", "enable --now hetcc-routes.service"], asked
+    assert asked[-2:] == ["disable --now hetcc-routes.service", "daemon-reload"], asked
     for gateway in ("192.0.2.3", "192.0.2.2"):
         shell(f"ip route replace default via {gateway} metric 100 proto dhcp")
     assert congctl("default") == "none" and congctl("203.0.113.0/24") == ""

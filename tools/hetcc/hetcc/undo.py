@@ -96,13 +96,15 @@ def text_of(path: Path) -> str | None:
 
 def put_file(path: Path, text: str | None) -> None:
     """Write a file, or remove it if the text is None, and then a directory that only hetcc uses."""
-    if text is None:
+    if text is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    else:
         path.unlink(missing_ok=True)
         if path.parent.name == "hetcc" and path.parent.is_dir() and not any(path.parent.iterdir()):
             path.parent.rmdir()
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    if path.suffix == ".service":
+        systemctl("daemon-reload")
 
 
 def change_file(path: Path, text: str) -> None:
