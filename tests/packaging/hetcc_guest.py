@@ -547,6 +547,23 @@ def case_keep() -> None:
     assert 'changes_to_undo": 0' in hetcc("status", "--json")
 
 
+def case_keep_fight() -> None:
+    """Against a program that rewrites the route all the time the service rests, and wins in the end."""
+    with_systemctl()
+    shell("ip route add default via 192.0.2.2 metric 100 proto dhcp")
+    hetcc("route", "default", "santacruz", "--keep")
+    began = time.monotonic()
+    for number in range(60):
+        shell(f"ip route replace default via 192.0.2.{3 + number % 2} metric 100 proto dhcp; sleep 0.7")
+    log = Path("/run/log").read_text()
+    assert log.count("others rewrite these routes all the time") == 1 and log.count("route: default") == 20, log
+    assert status()["changes_to_undo"] == 4, STATE.read_text()
+    time.sleep(began + 80 - time.monotonic())
+    assert congctl("default") == "santacruz"
+    hetcc("undo")
+    assert congctl("default") == "none" and not STATE.exists()
+
+
 def case_keep_restart() -> None:
     """At boot the service finds the list; modules, routes and record are those of the new start."""
     with_systemctl()
