@@ -2,6 +2,13 @@
 # People's targets; what the kernel builds is in Kbuild.
 KDIR ?= /lib/modules/$(shell uname -r)/build
 BUILD := $(or $(HETCC_BUILD),build)
+ifneq ($(words $(CURDIR)$(BUILD)),1)
+$(error the path "$(if $(word 2,$(CURDIR)),$(CURDIR),$(BUILD))" has a blank, at which make and the kernel's build split it: \
+	choose one without)
+endif
+# The release in a path as the kernel's packages make it; another path says nothing about a package
+release := $(patsubst /lib/modules/%/build,%,$(KDIR))
+HEADERS := $(if $(findstring /,$(release)),,apt-get install linux-headers-$(release) (Debian), or )name others with KDIR=...
 HETLAB := tools/hetlab
 DEMO := real_networks-loss santacruz-asym geo
 DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas westwood hybla
@@ -13,7 +20,7 @@ DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas we
 all: modules
 
 modules modules_install:
-	@test -d $(KDIR) || { echo "no kernel headers in $(KDIR): install them, or name others with KDIR=..." >&2; exit 1; }
+	@test -d $(KDIR) || { echo "no kernel headers in $(KDIR): $(HEADERS)" >&2; exit 1; }
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 
 dkms-install dkms-uninstall:

@@ -6,6 +6,14 @@ set -euo pipefail
 
 TOP=$(cd "$(dirname "$0")/.." && pwd)
 BUILD=${HETCC_BUILD:-$TOP/build}
+for path in "$TOP" "$BUILD"; do
+	case $path in
+	*[[:space:]]*)
+		echo "setup: the path \"$path\" has a blank, at which the kernel's build splits it: choose one without" >&2
+		exit 1
+		;;
+	esac
+done
 PACKAGES=(
 	bc bison build-essential bridge-utils ethtool flex git iperf3 iproute2
 	iputils-ping kmod libelf-dev libmnl-dev libpcap-dev libssl-dev

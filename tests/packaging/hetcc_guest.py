@@ -70,8 +70,9 @@ def status() -> dict[str, Any]:
 
 def prepare() -> None:
     """Memory over all that may be written; modules where modprobe finds them; two hosts."""
-    for where in ("/etc/sysctl.d", "/etc/modules-load.d", "/var/lib", "/usr/lib/modules", "/usr/src"):
+    for where in ("/var/lib", "/usr/lib/modules", "/usr/src", "/mnt"):
         shell(f"mount -t tmpfs tmpfs {where}")
+    shell("cp -a /etc /mnt/etc; mount --bind /mnt/etc /etc")
     installed = Path("/lib/modules", os.uname().release, "updates")
     installed.mkdir(parents=True)
     for module in Path(os.environ["HETLAB_MODULES"]).glob("*.ko"):
@@ -233,6 +234,10 @@ def case_errors() -> None:
     shell("rmmod tcp_santacruz; rm /lib/modules/*/updates/tcp_santacruz.ko; depmod -a 2>/dev/null")
     said = hetcc("default", "santacruz", status=1)
     assert "tcp_santacruz cannot be loaded" in said and "not installed for kernel" in said, said
+    assert f"apt-get install linux-headers-{os.uname().release}" in said, said
+    Path("/lib/modules", os.uname().release, "build/include").mkdir(parents=True)
+    said = hetcc("default", "santacruz", status=1)
+    assert "dkms status hetcc" in said and "apt-get" not in said, said
     Path("/lib/modules", os.uname().release, "updates/tcp_santacruz.ko").write_text("no module")
     shell("depmod -a 2>/dev/null || true")
     assert "cannot be loaded" in hetcc("default", "santacruz", status=1)
@@ -245,12 +250,12 @@ def case_errors() -> None:
     STATE.write_text('[{"kind": "default"}]')
     assert "move it away" in hetcc("undo", status=1)
     STATE.unlink()
-    for words in ("default hybla_ext", "route 192.0.2.0/24 hybla_ext", "undo", "unload"):
+    for words in ("default hybla_ext", "route 192.0.2.0/24 hybla_ext", "set hoe=0", "undo", "unload", "watch"):
         nobody = ["setpriv", "--reuid", "65534", "--clear-groups", HETCC, *words.split()]
         done = subprocess.run(nobody, capture_output=True, text=True, check=False)
         assert done.returncode == 1 and "needs root" in done.stderr, done
     assert DEFAULT.read_text() == "cubic\n" and loaded() == {"tcp_westwood_fr", "tcp_hybla_ext"}
-    for command in ("status", "default", "route", "undo", "unload"):
+    for command in ("status", "default", "route", "set", "undo", "unload", "watch"):
         assert f"usage: hetcc {command}" in hetcc(command, "--help")
 
 
@@ -355,6 +360,239 @@ def case_restart() -> None:
     said = hetcc("undo")
     assert said.count("went with an earlier start") == 2, said
     assert DEFAULT.read_text() == "cubic\n" and not SYSCTL_CONF.exists() and not STATE.exists()
+
+
+def parameter(module: str, name: str) -> str:
+    """Its value, without the line's end."""
+    return Path("/sys/module", module, "parameters", name).read_text().strip()
+
+
+def case_set() -> None:
+    """A parameter at once, in the module that has it; each mistake is named with what is allowed."""
+    assert hetcc("set", "rtt0_ms=40") == "tcp_hybla_ext.rtt0_ms: 40 (before: 25)\n"
+    assert parameter("tcp_hybla_ext", "rtt0_ms") == "40"
+    assert "rtt0_ms=40 (default 25)" in hetcc("status")
+    hetcc("set", "n_op=4.5", "tcp_westwood_fr.queue_ms=6", "hybla_ext.queue_ms=7")
+    found = [parameter(*of.split(".")) for of in ("tcp_santacruz.n_op", "tcp_westwood_fr.queue_ms")]
+    assert found == ["4.500", "6"] and parameter("tcp_hybla_ext", "queue_ms") == "7"
+    errors = {
+        "rtt0_ms=501": "tcp_hybla_ext.rtt0_ms=501 is refused: allowed is 1..500, whole numbers; it stays 40",
+        "rtt0_ms=2.5": "allowed is 1..500, whole numbers",
+        "n_op=0.4": "allowed is 0.5..1000, up to three decimals; it stays 4.5",
+        "init_ssthresh=1": "allowed is 2..65536",
+        "cut=0.1234": "allowed is 0.1..1, up to three decimals",
+        "queue_ms=5": "write tcp_westwood_fr.queue_ms=5 or tcp_hybla_ext.queue_ms=5",
+        "rtt_ms=5": "did you mean rtt0_ms?",
+        "santacruz.rtt0_ms=5": "no parameter rtt0_ms\n  tcp_santacruz: delta discriminate",
+        "tcp_cubic.beta=5": "there are tcp_santacruz, tcp_westwood_fr, tcp_hybla_ext",
+        "rtt0_ms": "PARAMETER=VALUE",
+        "rtt0_ms=": "PARAMETER=VALUE",
+    }
+    for setting, words in errors.items():
+        said = hetcc("set", setting, status=1)
+        assert words in said, (setting, said)
+    assert status()["changes_to_undo"] == 4 and parameter("tcp_hybla_ext", "rtt0_ms") == "40"
+    shell("rmmod tcp_westwood_fr")
+    assert hetcc("set", "queue_ms=8").startswith("tcp_hybla_ext.queue_ms: 8 (before: 7)")
+    assert "loaded tcp_westwood_fr" in hetcc("set", "gfr_ms=400")
+    assert "module is not loaded: left alone" not in hetcc("undo", "--dry-run")
+    shell("rmmod tcp_santacruz")
+    said = hetcc("undo")
+    assert "tcp_santacruz.n_op: module is not loaded: left alone" in said, said
+    shell("modprobe tcp_santacruz")
+    case_parameters()
+    shell("rmmod tcp_hybla_ext; rm /lib/modules/*/updates/tcp_hybla_ext.ko; depmod -a 2>/dev/null")
+    said = hetcc("set", "tcp_hybla_ext.rtt0_ms=40", status=1)
+    assert f"apt-get install linux-headers-{os.uname().release}" in said, said
+
+
+MODPROBE_CONF = Path("/etc/modprobe.d/90-hetcc.conf")
+
+
+def case_set_keep() -> None:
+    """Kept for the next loading, until undo; a file of somebody else that is read later is named."""
+    MODPROBE_CONF.write_text("options tcp_santacruz drain_s=5\n")
+    hetcc("set", "--keep", "rtt0_ms=40", "cut=0.6")
+    hetcc("set", "--keep", "rtt0_ms=45")
+    before = "options tcp_santacruz drain_s=5\n"
+    assert MODPROBE_CONF.read_text() == f"{before}options tcp_hybla_ext cut=0.6\noptions tcp_hybla_ext rtt0_ms=45\n"
+    assert "refused" in hetcc("set", "--keep", "rtt0_ms=900", status=1) and "900" not in MODPROBE_CONF.read_text()
+    shell("rmmod tcp_hybla_ext; modprobe tcp_hybla_ext")
+    assert parameter("tcp_hybla_ext", "rtt0_ms") == "45" and parameter("tcp_hybla_ext", "cut") == "0.600"
+    assert "kept: cut=0.6 rtt0_ms=45" in hetcc("status")
+    assert "still has 45" in hetcc("set", "rtt0_ms=30")
+    Path("/etc/modprobe.d/hetcc.conf").write_text("options tcp_hybla_ext hoe=0 rtt0_ms=60\n")
+    said = hetcc("set", "--keep", "rtt0_ms=50")
+    assert "/etc/modprobe.d/hetcc.conf sets it too" in said, said
+    record = json.loads(STATE.read_text())
+    assert len(record) == 9, record
+    STATE.write_text(json.dumps([step | {"boot": "earlier"} for step in record]))
+    said = hetcc("undo")
+    assert MODPROBE_CONF.read_text() == before and not STATE.exists(), said
+    assert parameter("tcp_hybla_ext", "rtt0_ms") == "25" and parameter("tcp_hybla_ext", "cut") == "0.700", said
+    hetcc("set", "rtt0_ms=41")
+    STATE.write_text(json.dumps([step | {"boot": "earlier"} for step in json.loads(STATE.read_text())]))
+    shell("echo 33 >/sys/module/tcp_hybla_ext/parameters/rtt0_ms")
+    assert "went with an earlier start" in hetcc("undo") and parameter("tcp_hybla_ext", "rtt0_ms") == "33"
+
+
+def case_dry_run() -> None:
+    """The same list as undo prints, without a change."""
+    hetcc("default", "santacruz")
+    hetcc("set", "rtt0_ms=40")
+    hetcc("set", "rtt0_ms=45")
+    hetcc("route", "192.0.2.0/24", "hybla_ext")
+    hetcc("route", "192.0.2.0/24", "santacruz")
+    shell("ip route add 198.51.100.0/24 via 192.0.2.2")
+    hetcc("route", "198.51.100.0/24", "hybla_ext")
+    shell("ip route del 198.51.100.0/24")
+    state, routes = STATE.read_text(), all_routes()
+    said = hetcc("undo", "--dry-run").splitlines()
+    assert STATE.read_text() == state and all_routes() == routes and parameter("tcp_hybla_ext", "rtt0_ms") == "45"
+    assert DEFAULT.read_text() == "santacruz\n" and SYSCTL_CONF.exists()
+    assert said[0] == "198.51.100.0/24: had been removed: left alone", said
+    assert said[1].startswith("192.0.2.0/24: ") and said[1].count("congctl") == 2, said
+    assert said[3] == "tcp_hybla_ext.rtt0_ms: 40 (now: 45)" and said[4] == "tcp_hybla_ext.rtt0_ms: 25 (now: 40)", said
+    assert said[-1] == "dry run: 8 changes, none taken back", said
+    done = hetcc("undo").splitlines()
+    assert done == [line.partition(" (now: ")[0] for line in said[:-1]], (said, done)
+    assert hetcc("undo", "--dry-run") == "nothing to undo\n"
+
+
+# systemd is not here: what the command asks of it, with the unit that it wrote
+SYSTEMCTL = """#!/bin/sh
+unit=/etc/systemd/system/hetcc-routes.service
+wants=/etc/systemd/system/multi-user.target.wants/hetcc-routes.service
+start() {
+	kill -0 "$(cat /run/pid)" && return
+	setsid $(sed -n 's/^ExecStart=//p' $unit) >>/run/log 2>&1 &
+	echo $! >/run/pid
+}
+echo "$*" >>/run/asked
+case "$*" in
+"enable --now hetcc-routes.service") mkdir -p "${wants%/*}" && ln -s $unit $wants && start ;;
+"start hetcc-routes.service") start ;;
+daemon-reload) ;;
+"disable --now hetcc-routes.service") rm $wants; kill "$(cat /run/pid)" || : ;;
+"is-active hetcc-routes.service") kill -0 "$(cat /run/pid)" && echo active || echo inactive ;;
+*) exit 1 ;;
+esac
+"""
+LIST = Path("/etc/hetcc/routes")
+UNIT = Path("/etc/systemd/system/hetcc-routes.service")
+
+
+def with_systemctl() -> None:
+    """What --keep needs of systemd."""
+    Path("/run/systemd/system").mkdir(parents=True)
+    Path("/run/bin").mkdir()
+    Path("/run/bin/systemctl").write_text(SYSTEMCTL)
+    Path("/run/bin/systemctl").chmod(0o755)
+    os.environ["PATH"] = f"/run/bin:{os.environ['PATH']}"
+
+
+def congctl(prefix: str) -> str:
+    """Congestion control of a destination's own route, a while after something happened; empty without a route."""
+    time.sleep(2)
+    words = shell(f"ip route show exact {prefix}; ip -6 route show exact {prefix} 2>/dev/null || true").split()
+    return words[words.index("congctl") + 1] if "congctl" in words else "none" if words else ""
+
+
+def case_keep() -> None:
+    """Whoever makes the routes again, they get their congestion control again; until undo."""
+    said = hetcc("route", "default", "santacruz", "--keep", status=1)
+    assert "no route leads there" in said, said
+    shell("ip route add default via 192.0.2.2 metric 100 proto dhcp; ip route add 198.51.100.0/24 via 192.0.2.2")
+    said = hetcc("route", "default", "santacruz", "--keep", status=1)
+    assert "systemd" in said and not STATE.exists() and "congctl" not in all_routes(), said
+    with_systemctl()
+    before = shell("ip route; ip -6 route")
+    command = [sys.executable, str(TOOLS / "hetcc"), "route", "default", "santacruz", "--keep"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "needs the installed command" in done.stderr, done
+    hetcc("route", "default", "santacruz", "--keep")
+    hetcc("route", "198.51.100.0/24", "hybla_ext", "--keep")
+    hetcc("route", "203.0.113.0/24", "westwood_fr", "--keep")
+    entries = ["0.0.0.0/0 santacruz", "198.51.100.0/24 hybla_ext", "203.0.113.0/24 westwood_fr add"]
+    assert LIST.read_text().splitlines()[1:] == entries, LIST.read_text()
+    said = hetcc("status")
+    assert "kept route       198.51.100.0/24 congctl hybla_ext (hetcc-routes.service: active)" in said, said
+    assert "is a kept route: add --keep" in hetcc("route", "198.51.100.0/24", "santacruz", status=1)
+    # A lease is renewed with another gateway, a link goes down and comes up, an operator's mistake
+    shell("ip route replace default via 192.0.2.3 metric 100 proto dhcp")
+    assert congctl("default") == "santacruz" and congctl("203.0.113.0/24") == "westwood_fr"
+    assert "203.0.113.0/24 via 192.0.2.3" in all_routes(), all_routes()
+    shell("ip link set s0 down; ip link set s0 up")
+    assert "congctl" not in all_routes() and congctl("203.0.113.0/24") == "", all_routes()
+    shell("ip route add default via 192.0.2.2 metric 100 proto dhcp; ip route add 198.51.100.0/24 via 192.0.2.2")
+    assert [congctl(line.split()[0]) for line in entries] == ["santacruz", "hybla_ext", "westwood_fr"]
+    shell("ip route del 203.0.113.0/24")
+    assert congctl("203.0.113.0/24") == "westwood_fr"
+    assert connect("198.51.100.1") == "hybla_ext" and connect("203.0.113.9") == "westwood_fr"
+    log = Path("/run/log").read_text()
+    assert log.count("\n") == 6, log  # one line a change: it does not go round in circles
+    assert status()["changes_to_undo"] == 3 + 5, STATE.read_text()
+    shell("ip address add 2001:db8::1/64 dev s0 nodad")
+    preview = hetcc("undo", "--dry-run").splitlines()
+    said = hetcc("undo")
+    assert "note" not in said and len(preview) == said.count("\n") + 1, (preview, said)
+    assert not LIST.parent.exists() and not UNIT.exists() and not STATE.exists()
+    asked = Path("/run/asked").read_text().splitlines()
+    assert asked[:2] == ["daemon-reload", "enable --now hetcc-routes.service"], asked
+    assert asked[-2:] == ["disable --now hetcc-routes.service", "daemon-reload"], asked
+    for gateway in ("192.0.2.3", "192.0.2.2"):
+        shell(f"ip route replace default via {gateway} metric 100 proto dhcp")
+    assert congctl("default") == "none" and congctl("203.0.113.0/24") == ""
+    assert (left := shell("ip route; ip -6 route")) == before, left
+    assert 'changes_to_undo": 0' in hetcc("status", "--json")
+
+
+def case_keep_fight() -> None:
+    """Against a program that rewrites the route all the time the service rests, and wins in the end."""
+    with_systemctl()
+    shell("ip route add default via 192.0.2.2 metric 100 proto dhcp")
+    hetcc("route", "default", "santacruz", "--keep")
+    began = time.monotonic()
+    for number in range(60):
+        shell(f"ip route replace default via 192.0.2.{3 + number % 2} metric 100 proto dhcp; sleep 0.7")
+    log = Path("/run/log").read_text()
+    assert log.count("others rewrite these routes all the time") == 1 and log.count("route: default") == 20, log
+    assert status()["changes_to_undo"] == 4, STATE.read_text()
+    time.sleep(began + 80 - time.monotonic())
+    assert congctl("default") == "santacruz"
+    hetcc("undo")
+    assert congctl("default") == "none" and not STATE.exists()
+
+
+def case_keep_restart() -> None:
+    """At boot the service finds the list; modules, routes and record are those of the new start."""
+    with_systemctl()
+    shell("ip route add default via 192.0.2.2 metric 100 proto dhcp; ip -6 route add default via 2001:db8::2")
+    hetcc("route", "2001:db8:5::/48", "hybla_ext", "--keep")
+    hetcc("route", "default", "santacruz", "--keep", "--lock")
+    hetcc("route", "default", "westwood_fr", "--keep", "--lock")
+    assert LIST.read_text().endswith("\n2001:db8:5::/48 hybla_ext add\n0.0.0.0/0 westwood_fr lock\n"), LIST.read_text()
+    shell("kill $(cat /run/pid); ip route del default; ip -6 route del default; ip -6 route del 2001:db8:5::/48")
+    record = json.loads(STATE.read_text())
+    STATE.write_text(json.dumps([step | {"boot": "earlier"} for step in record]))
+    time.sleep(2)
+    hetcc("unload")
+    shell("systemctl start hetcc-routes.service")
+    assert congctl("default") == "" and not loaded()
+    shell("ip route add default via 192.0.2.2 metric 100 proto dhcp; ip -6 route add default via 2001:db8::2")
+    assert congctl("default") == "lock" and congctl("2001:db8:5::/48") == "hybla_ext"
+    assert loaded() == {"tcp_westwood_fr", "tcp_hybla_ext"}
+    before = status()["changes_to_undo"]
+    for _ in range(5):
+        shell("ip route replace default via 192.0.2.3 metric 100 proto dhcp; sleep 1")
+    assert status()["changes_to_undo"] == before == 7, STATE.read_text()
+    LIST.write_text(LIST.read_text() + "198.51.100.0/24 cubic\n")
+    said = hetcc("status", status=1)
+    assert "/etc/hetcc/routes, line 4: wanted is" in said, said
+    hetcc("undo")
+    shown = all_routes()
+    assert "congctl" not in shown and "default via 192.0.2.3" in shown and "2001:db8:5::" not in shown, shown
+    assert not LIST.exists() and not STATE.exists()
 
 
 def case_unload() -> None:

@@ -145,7 +145,10 @@ def test_package_contents(package: Path) -> None:
     files = {line.split()[-1] for line in ok(run("dpkg-deb", "-c", package)).splitlines() if not line.startswith("d")}
     sources = {f"./usr/src/hetcc-{VERSION}/{name}" for name in ("Kbuild", "dkms.conf", *(f"{n}.c" for n in NAMES))}
     headers = {f"./usr/src/hetcc-{VERSION}/include/hetcc/{p.name}" for p in (TOP / "include" / "hetcc").glob("*.h")}
-    docs = {f"./usr/share/doc/hetcc-dkms/{n}" for n in ("README.gz", "changelog.gz", "copyright", "install.md")}
+    pages = ("install.md", "modules.md", "santacruz.md", "westwood_fr.md", "hybla_ext.md")
+    shown = {n for p in pages for n in re.findall(r"\((figures/[^)#]+)", (TOP / "docs" / p).read_text())}
+    assert len(shown) > 20
+    docs = {f"./usr/share/doc/hetcc-dkms/{n}" for n in ("README.gz", "changelog.gz", "copyright", *pages, *shown)}
     example = "./usr/share/doc/hetcc-dkms/examples/90-hetcc.conf"
     others = {"./usr/sbin/hetcc", "./usr/share/man/man8/hetcc.8.gz", "./usr/lib/modules-load.d/hetcc.conf", example}
     assert files == sources | headers | docs | others
@@ -270,8 +273,37 @@ def test_manual() -> None:
     assert page.returncode == 0 and not page.stderr, page.stderr
     source = (COMMAND / "hetcc" / "cli.py").read_text()
     commands, options = re.findall(r'add\("(\w+)"', source), re.findall(r'"(--[\w-]+)"', source)
-    assert len(commands) == 5 and len(options) == 3
+    assert len(commands) == 7 and len(options) == 6
     for command in commands:
         assert re.search(rf"^ +hetcc {command}", page.stdout, re.MULTILINE), command
     for option in options:
         assert option in page.stdout, option
+
+
+def declared() -> dict[str, dict[str, tuple[float, float, float]]]:
+    """Parameters of each module in the C sources: default, smallest and largest value."""
+    words = {"HYBLA_RENO": "0", "HYBLA_SHARE": "2"}
+    found: dict[str, dict[str, tuple[float, float, float]]] = {}
+    for name in NAMES:
+        text = re.sub("|".join(words), lambda m: words[m[0]], (TOP / f"{name}.c").read_text())
+        rows = re.findall(r"^CC_PARAM_(UINT|MILLI)\((\w+), (\d+), (\d+), (\d+),", text, re.MULTILINE)
+        assert len(rows) == text.count("CC_PARAM_") - text.count("include/hetcc/cc_param"), name
+        scale = {"UINT": 1, "MILLI": 1000}
+        found[name] = {row[1]: tuple(int(v) / scale[row[0]] for v in row[2:]) for row in rows}  # type: ignore[misc]
+    return found
+
+
+def test_parameters_are_documented() -> None:
+    """Manual page and docs/modules.md have every parameter of every module, its default and its range."""
+    rows = {
+        "docs/hetcc.8": r"^\.SS (tcp_\w+)|^\.B (\w+)\n([\d.]+) \(([\d.]+?)\.\.([\d.]+)",
+        "docs/modules.md": r"^## .*\((tcp_\w+)\)|^\| (\w+) \| ([\d.]+) \| (\d[\d.]*?)(?:\.\.|, (?:1, )?)([\d.]+)",
+    }
+    for path, pattern in rows.items():
+        said: dict[str, dict[str, tuple[float, float, float]]] = {}
+        module = ""
+        for found in re.finditer(pattern, (TOP / path).read_text(), re.MULTILINE):
+            module = found[1] or module
+            if found[2]:
+                said.setdefault(module, {})[found[2]] = (float(found[3]), float(found[4]), float(found[5]))
+        assert said == declared(), path

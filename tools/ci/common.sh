@@ -25,6 +25,10 @@ die() {
 	exit 1
 }
 
+case $HETCC_TOP in
+*[[:space:]]*) die "the path \"$HETCC_TOP\" has a blank, at which the kernel's build splits it: choose one without" ;;
+esac
+
 is_root() {
 	[ "$(id -u)" -eq 0 ]
 }

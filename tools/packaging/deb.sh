@@ -20,9 +20,22 @@ network.
 END
 }
 
+# The modules' pages and the figures that they show or link to.
+stage_pages() {
+	local figures page pages=()
+	for page in modules santacruz westwood_fr hybla_ext; do
+		pages+=("$HETCC_TOP/docs/$page.md")
+	done
+	cp -p -- "${pages[@]}" "$1/"
+	mkdir -- "$1/figures"
+	mapfile -t figures < <(grep -oh '(figures/[^)#]*' -- "${pages[@]}" | tr -d '(' | sort -u)
+	(cd -- "$HETCC_TOP/docs" && cp -p -- "${figures[@]}" "$1/figures/")
+}
+
 stage() {
 	stage_sources "$1"
 	cp -rp -- "$HETCC_TOP"/{dkms.conf,README,docs/install.md,docs/hetcc.8} "$1/"
+	stage_pages "$1"
 	"$HETCC_TOP/tools/packaging/hetcc_file.py" "$1/hetcc"
 	cp -rp -- "$HETCC_TOP"/tools/packaging/{debian,modules-load.d,sysctl.d} "$1/"
 	chmod -R u=rwX,go=rX -- "$1"

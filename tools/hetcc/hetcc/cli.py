@@ -1,36 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The commands: status, default, route, undo, unload."""
+"""The commands: status, default, route, set, undo, unload, watch."""
 
 import argparse
-import ipaddress
-import json
 import os
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from . import HetccError
 from .diag import Connection, connections, name_users
-from .modules import IPV4, MODULES, OURS, available, load, module_of, module_status, read, signature, tool
+from .kept import Kept, keep, kept_routes, need_keepable
+from .modules import IPV4, MODULES, OURS, is_loaded, load, module_of, read, tool
 from .netlink import FIRST, NLM_CREATE, NLM_EXCL, NLM_REPLACE, inside, name_of, namespace_key, namespaces
-from .routes import RTM_NEWROUTE, RTPROT_RA, Prefix, change_route, find_route, routes
+from .parameters import CONF, Setting, find_setting, get_parameter, kept_value, plain, set_parameter, with_setting
+from .parameters import overriding as overriding_modprobe
+from .routes import RTM_NEWROUTE, RTPROT_RA, Prefix, a_network, change_route, find_route, routes
+from .status import command_status
 from .undo import (
-    GONE,
     MODULES_CONF,
     SYSCTL,
     SYSCTL_CONF,
-    UNDO,
     Step,
     change,
-    described,
-    put_file,
+    change_file,
+    one_at_a_time,
+    plans,
     remember,
     set_default,
+    shown,
     steps,
     text_of,
 )
+from .watch import watch
 
 ABOUT = "The operator's view of the hetcc modules: what is loaded and used, select, undo, unload."
 
@@ -56,8 +58,7 @@ def command_default(args: argparse.Namespace) -> None:
     if namespace_key() == FIRST:
         note = "# Written by 'hetcc default'; 'hetcc undo' takes it back.\n"
         for path, line in ((MODULES_CONF, module_of(args.name)), (SYSCTL_CONF, f"{SYSCTL} = {args.name}")):
-            text = f"{note}{line}\n"
-            change(Step.now("file", str(path), text_of(path), text), lambda path=path, text=text: put_file(path, text))  # type: ignore[misc]
+            change_file(path, f"{note}{line}\n")
     before = read(IPV4 / "tcp_congestion_control")
     change(Step.now("default", SYSCTL, before, args.name), lambda: set_default(args.name))
     print(f"default: {args.name} (before: {before})")
@@ -77,6 +78,11 @@ def command_route(args: argparse.Namespace) -> None:
             f"{old}: this route comes from router advertisements and is rewritten by them;\n"
             "  name a more specific prefix, or use 'hetcc default'"
         )
+    if args.keep:
+        need_keepable()
+    elif namespace_key() == FIRST and args.prefix in {k.prefix for k in kept_routes()}:
+        raise HetccError(f"{args.prefix} is a kept route: add --keep to change it, or take it back by 'hetcc undo'")
+    added = not own or added_by_us(args.prefix)
     load(args.name)
     new = (old if own else old.for_prefix(args.prefix)).with_cc(args.name, args.lock)
     step = Step.now("route", str(args.prefix), old.pack().hex() if own else None, new.pack().hex())
@@ -84,29 +90,78 @@ def command_route(args: argparse.Namespace) -> None:
     change(step, lambda: change_route(RTM_NEWROUTE, flags, new))
     was = f"before: {old.cc or 'the default'}" if own else f"new, beside {old}"
     print(f"route: {new} ({was})")
+    if args.keep:
+        keep(Kept(args.prefix, args.name, args.lock, added))
+        print("kept: hetcc-routes.service does this at boot, and whenever the route is made again")
 
 
-def command_undo(_: argparse.Namespace) -> None:
-    """Take back what default and route changed, the latest first."""
+def added_by_us(prefix: Prefix) -> bool:
+    """Whether a destination has a route of its own only because hetcc added it."""
+    mine = [step for step in steps() if step.kind == "route" and step.name == str(prefix) and not step.stale()]
+    kept = next((k for k in kept_routes() if k.prefix == prefix), None)
+    return kept.add if kept else any(step.before is None for step in mine)
+
+
+def command_set(args: argparse.Namespace) -> None:
+    """Give parameters of the modules new values, now and with --keep also whenever the module is loaded."""
     need_root()
+    for setting in [find_setting(text) for text in args.settings]:
+        if not is_loaded(setting.module):
+            load(MODULES[setting.module][0])
+        before = get_parameter(setting.name)
+        step = Step.now("parameter", setting.name, before, same_form(setting.value, before))
+        change(step, lambda setting=setting: set_parameter(setting.name, setting.value))  # type: ignore[misc]
+        now = get_parameter(setting.name) or ""
+        print(f"{setting.name}: {plain(now)} (before: {plain(before or '')})")
+        if args.keep:
+            keep_setting(setting._replace(value=plain(now)))
+        elif kept := kept_value(text_of(CONF), setting.name):
+            print(f"note: {CONF} still has {kept}, for the next loading; --keep changes it", file=sys.stderr)
+
+
+def same_form(value: str, like: str | None) -> str:
+    """A number with as many decimals as another; what is no number stays, for the module to refuse."""
+    try:
+        return f"{float(value):.{len((like or '').partition('.')[2])}f}"
+    except ValueError:
+        return value
+
+
+def keep_setting(setting: Setting) -> None:
+    """Have modprobe give a parameter this value from now on."""
+    change_file(CONF, with_setting(text_of(CONF), setting))
+    print(f"kept: {CONF}")
+    for path_name in overriding_modprobe(setting.name):
+        print(f"note: {path_name} sets it too, and is read later", file=sys.stderr)
+
+
+def command_undo(args: argparse.Namespace) -> None:
+    """Take back what default, route and set changed, the latest first."""
+    if not args.dry_run:
+        need_root()
     left = steps()
     mine = [step for step in left if step.namespace == namespace_key() or step.stale()]
     if not mine:
         print("nothing to undo")
     failed = 0
-    for step in reversed(mine):
+    for plan in plans(mine, pretend=args.dry_run):
+        if args.dry_run:
+            now = "" if not plan.needed or plan.step.kind == "file" else f" (now: {shown(plan.step.kind, plan.now)})"
+            print(f"{plan.step.name}: {plan.text}{now}")
+            continue
         try:
-            others = GONE if step.stale() else UNDO[step.kind](step)
+            plan.do()
         except HetccError as error:
-            print(f"hetcc: {step.name}: {error}", file=sys.stderr)
+            print(f"hetcc: {plan.step.name}: {error}", file=sys.stderr)
             failed += 1
             continue
-        alone = others is not None and others.endswith("left alone")
-        print(f"{step.name}: {others if alone else described(step)}")
-        if others and not alone:
-            print(f"note: {step.name} {others} by others", file=sys.stderr)
-        left.remove(step)
+        print(f"{plan.step.name}: {plan.text}")
+        if plan.note:
+            print(f"note: {plan.note}", file=sys.stderr)
+        left.remove(plan.step)
         remember(left)
+    if args.dry_run and mine:
+        print(f"dry run: {len(mine)} changes, none taken back")
     other = [step for step in left if step not in mine]
     if other:
         print(f"{len(other)} changes were made in other network namespaces: run 'hetcc undo' there", file=sys.stderr)
@@ -149,7 +204,7 @@ def users_of(module: str) -> list[str]:
 def command_unload(args: argparse.Namespace) -> None:
     """Take modules out of the kernel, all of them only if nobody uses any."""
     need_root()
-    loaded = [m for m in ([args.module] if args.module else MODULES) if Path("/sys/module", m, "refcnt").exists()]
+    loaded = [m for m in ([args.module] if args.module else MODULES) if is_loaded(m)]
     used = {module: users for module in loaded if (users := users_of(module))}
     if args.for_removal and steps():
         used["hetcc"] = ["settings made by hetcc are in effect: hetcc undo"]
@@ -165,96 +220,16 @@ def command_unload(args: argparse.Namespace) -> None:
         print("not loaded" if args.module else "none is loaded")
 
 
-def status() -> dict[str, Any]:
-    """All that the command shows."""
-    found = connections()
-    name_users(found)
-    return {
-        "kernel": os.uname().release,
-        "modules": {module: module_status(module) for module in MODULES},
-        "default": read(IPV4 / "tcp_congestion_control"),
-        "default_at_boot": boot_default(),
-        "allowed": read(IPV4 / "tcp_allowed_congestion_control").split(),
-        "available": available(),
-        "routes": [
-            {"route": str(r), "prefix": str(r.prefix), "table": r.table, "congctl": r.cc, "lock": r.locked}
-            for r in routes()
-            if r.cc
-        ],
-        "connections": [
-            {"cc": c.cc, "state": c.state, "local": c.local, "remote": c.remote, "users": c.users} | c.live
-            for c in found
-        ],
-        "changes_to_undo": len(steps()),
-    }
-
-
-def boot_default() -> str | None:
-    """What 'hetcc default' left for the next start."""
-    found = re.search(rf"^{re.escape(SYSCTL)} = (\S+)", text_of(SYSCTL_CONF) or "", re.MULTILINE)
-    return found[1] if found else None
-
-
-def show_module(name: str, said: dict[str, Any]) -> None:
-    """A paragraph about a module."""
-    if not said["loaded"]:
-        print(f"{name:16} not loaded{'' if said['installed'] else ', not installed for this kernel'}")
-        return
-    notes = signature(said["taint"], said["signer"])
-    if said["file_differs"]:
-        notes.append("the installed file is another one: hetcc unload, modprobe")
-    print(f"{name:16} {said['version']} {said['srcversion']}, references {said['references']}; {', '.join(notes)}")
-    words = [
-        f"{key}={p['value']}" + (f" (default {p['default']})" if p["changed"] else "")
-        for key, p in said["parameters"].items()
-    ]
-    print(f"{'':16} {' '.join(words)}")
-
-
-def show_connection(said: dict[str, Any]) -> None:
-    """Two lines about a connection."""
-    who = ", ".join(said["users"]) or "-"
-    print(f"  {said['cc']:12} {said['local']} > {said['remote']} {said['state']} {who}")
-    if "cwnd_pkts" not in said:
-        return
-    words = [f"cwnd {said['cwnd_pkts']}", f"rtt {said['rtt_us'] / 1000:g} ms"]
-    if said["minrtt_us"]:
-        words.append(f"minrtt {said['minrtt_us'] / 1000:g} ms")
-    words += [f"{said['delivery_mbit']:g} Mbit/s delivered", f"{said['retransmitted_pkts']} retransmitted"]
-    if "queue_pkts" in said:
-        words.append(f"queue {said['queue_pkts']} packets by {said['source']}")
-    if "bandwidth_mbit" in said:
-        known = said["bandwidth_mbit"] is not None
-        words.append(f"bandwidth {said['bandwidth_mbit']:g} Mbit/s" if known else "no bandwidth estimate yet")
-    if "rho" in said:
-        words.append(f"rho {said['rho']:g}")
-    print(f"  {'':12} {', '.join(words)}")
-
-
-def command_status(args: argparse.Namespace) -> None:
-    """Show modules, settings and connections of this network namespace."""
-    said = status()
-    if args.json:
-        print(json.dumps(said, indent=1))
-        return
-    for name, module in said["modules"].items():
-        show_module(name, module)
-    boot = f", at boot {said['default_at_boot']}" if said["default_at_boot"] else ""
-    print(f"default          {said['default']}{boot}")
-    print(f"allowed          {' '.join(said['allowed'])}")
-    for route in said["routes"]:
-        print(f"route            {route['route']}")
-    print(f"connections      {len(said['connections'])}")
-    for connection in said["connections"]:
-        show_connection(connection)
-    if said["changes_to_undo"]:
-        print(f"hetcc undo takes back {said['changes_to_undo']} changes")
+def command_watch(_: argparse.Namespace) -> None:
+    """Run the service of kept routes until it is stopped."""
+    need_root()
+    watch()
 
 
 def a_prefix(text: str) -> Prefix:
     """An argument that is a destination."""
     try:
-        return ipaddress.ip_network({"default": "0.0.0.0/0"}.get(text, text))
+        return a_network(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(
             f"{error}; wanted is an IPv4 or IPv6 prefix such as 198.51.100.0/24 or 2001:db8::/32, or default (IPv4)"
@@ -279,10 +254,17 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("prefix", type=a_prefix, metavar="PREFIX", help="IPv4 or IPv6, or default (IPv4)")
     sub.add_argument("name", choices=OURS, metavar="NAME", help=", ".join(OURS))
     sub.add_argument("--lock", action="store_true", help="programs may not choose another one")
-    add("undo", command_undo, "take back what default and route changed, the latest first")
+    sub.add_argument("--keep", action="store_true", help="also after a restart, and when the route is made again")
+    sub = add("set", command_set, "give module parameters new values, for running connections too")
+    what = "PARAMETER=VALUE, such as rtt0_ms=40; MODULE.PARAMETER=VALUE if two modules have it"
+    sub.add_argument("settings", nargs="+", metavar="SETTING", help=what)
+    sub.add_argument("--keep", action="store_true", help="also whenever the module is loaded")
+    sub = add("undo", command_undo, "take back what default, route and set changed, the latest first")
+    sub.add_argument("--dry-run", action="store_true", help="only show what would be taken back")
     sub = add("unload", command_unload, "take modules out of the kernel; names who uses them, if anybody does")
     sub.add_argument("module", nargs="?", choices=MODULES, metavar="MODULE", help=f"{', '.join(MODULES)}; default all")
     sub.add_argument("--for-removal", action="store_true", help="also refuse while 'hetcc undo' has something to do")
+    add("watch", command_watch, "keep the routes of 'route --keep' as they are: what hetcc-routes.service runs")
     return top
 
 
@@ -290,7 +272,11 @@ def main() -> int:
     """Entry point; exit status 0 done, 1 refused or failed, 2 wrong arguments."""
     args = parser().parse_args()
     try:
-        args.act(args)
+        if args.act in {command_default, command_route, command_set, command_undo} and os.geteuid() == 0:
+            with one_at_a_time():
+                args.act(args)
+        else:
+            args.act(args)
     except HetccError as error:
         print(f"hetcc: {error}", file=sys.stderr)
         return 1

@@ -33,12 +33,13 @@ def read(path: Path) -> str:
 
 
 def tool(*command: str) -> "subprocess.CompletedProcess[str]":
-    """Run a program of kmod (modinfo, modprobe, rmmod)."""
+    """Run a program of kmod (modinfo, modprobe, rmmod), or systemctl."""
     env = os.environ | {"LC_ALL": "C", "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"}
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     except FileNotFoundError as error:
-        raise HetccError(f"{command[0]} is missing: install kmod") from error
+        package = "systemd" if command[0] == "systemctl" else "kmod"
+        raise HetccError(f"{command[0]} is missing: install {package}") from error
 
 
 def module_file(module: str) -> list[tuple[str, str]]:
@@ -67,6 +68,11 @@ def signature(letters: str, signer: str) -> list[str]:
     return [*notes, f"signed by {signer}"] if signer and "E" not in letters else notes
 
 
+def is_loaded(module: str) -> bool:
+    """Whether a module is in the kernel."""
+    return Path("/sys/module", module, "refcnt").exists()
+
+
 def module_status(module: str) -> dict[str, Any]:
     """Everything about one of our modules."""
     sys_dir = Path("/sys/module", module)
@@ -74,7 +80,7 @@ def module_status(module: str) -> dict[str, Any]:
     on_disk = dict(file).get("srcversion", "")
     status: dict[str, Any] = {
         "congestion_controls": list(MODULES[module]),
-        "loaded": (sys_dir / "refcnt").exists(),
+        "loaded": is_loaded(module),
         "installed": bool(on_disk),
         "signer": dict(file).get("signer"),
     }
@@ -96,6 +102,16 @@ def available() -> list[str]:
     return read(IPV4 / "tcp_available_congestion_control").split()
 
 
+def not_installed(release: str) -> str:
+    """Why a module is missing for a kernel, and what to do."""
+    if Path("/lib/modules", release, "build", "include").exists():
+        return f"not installed for kernel {release}: see 'dkms status hetcc'"
+    return (
+        f"not installed for kernel {release}, whose headers are missing:\n"
+        f"  apt-get install linux-headers-{release} (Debian); DKMS then builds it"
+    )
+
+
 def load(cc: str) -> None:
     """Load the module of a congestion control if it is not loaded; HetccError names the cause if that fails."""
     if cc in available():
@@ -108,7 +124,7 @@ def load(cc: str) -> None:
     if any(words in said for words in REJECTED):
         why = "Secure Boot wants a key that it knows: mokutil --import /var/lib/dkms/mok.pub, then restart (install.md)"
     elif "not found" in said:
-        why = f"it is not installed for kernel {os.uname().release}: see 'dkms status hetcc', or install the headers"
+        why = not_installed(os.uname().release)
     else:
         why = "see dmesg"
     raise HetccError(f"{module} cannot be loaded: {said.splitlines()[-1] if said else 'no reason given'}\n  {why}")

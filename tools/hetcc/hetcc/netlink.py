@@ -10,6 +10,7 @@ Here an attribute is its type and its bytes, so those that this program does not
 """
 
 import ctypes
+import errno
 import os
 import socket
 import struct
@@ -43,6 +44,16 @@ def pack_attrs(attrs: Attrs) -> bytes:
     return b"".join(struct.pack("=HH", len(value) + 4, kind) + value + bytes(-len(value) % 4) for kind, value in attrs)
 
 
+def split(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Messages of a datagram: type and payload."""
+    while len(data) >= 16:
+        length, kind = struct.unpack_from("=IH", data)
+        if length < 16:
+            break
+        yield kind, data[16:length]
+        data = data[(length + 3) & ~3 :]
+
+
 class Netlink:
     """A netlink socket in the network namespace that the process is in when it is made."""
 
@@ -60,11 +71,7 @@ class Netlink:
 
     def _messages(self) -> Iterator[tuple[int, bytes]]:
         while True:
-            data = self.sock.recv(1 << 20)
-            while len(data) >= 16:
-                length, kind = struct.unpack_from("=IH", data)
-                yield kind, data[16:length]
-                data = data[(length + 3) & ~3 :]
+            yield from split(self.sock.recv(1 << 20))
 
     def dump(self, kind: int, payload: bytes) -> Iterator[bytes]:
         """Ask for all objects of a kind; the payload of each message. OSError if the kernel refuses."""
@@ -82,6 +89,25 @@ class Netlink:
             if answer == NLMSG_ERROR:
                 self._raise(body)
                 return
+
+    def listen(self, groups: int) -> None:
+        """Receive what the kernel tells these multicast groups (a bit each)."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self.sock.bind((0, groups))
+
+    def news(self, *, wait: bool = True) -> list[tuple[int, bytes]] | None:
+        """Messages to the groups, type and payload; None if some are lost.
+
+        Waits for the first, or else gives an empty list if there is none.
+        """
+        try:
+            return list(split(self.sock.recv(1 << 20, 0 if wait else socket.MSG_DONTWAIT)))
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            if error.errno == errno.ENOBUFS:
+                return None
+            raise
 
     @staticmethod
     def _raise(body: bytes) -> None:

@@ -163,13 +163,28 @@ def change_route(kind: int, flags: int, route: Route) -> None:
             raise HetccError(f"the kernel refuses the route {route}: {error.strerror}") from error
 
 
-def find_route(prefix: Prefix) -> tuple[Route, bool]:
-    """The route that is used for a prefix, and whether it is the prefix's own."""
+class NoRoute(HetccError):
+    """Nothing leads to a destination."""
+
+
+def a_network(text: str) -> Prefix:
+    """A prefix as operators write it; ValueError says what is wrong."""
+    return ipaddress.ip_network({"default": "0.0.0.0/0"}.get(text, text))
+
+
+def covers(route: Route, prefix: Prefix) -> bool:
+    """Whether a route of the main table leads to all of a destination."""
     family = socket.AF_INET if prefix.version == 4 else socket.AF_INET6
-    main = [r for r in routes() if r.family == family and r.table == TABLE_MAIN and not r.head[3]]
-    covering = [r for r in main if r.prefix.prefixlen <= prefix.prefixlen and prefix.subnet_of(r.prefix)]  # type: ignore[arg-type]
+    if route.family != family or route.table != TABLE_MAIN or route.head[3]:
+        return False
+    return prefix.subnet_of(route.prefix)  # type: ignore[arg-type]
+
+
+def find_route(prefix: Prefix, *, own: bool = True) -> tuple[Route, bool]:
+    """The route that is used for a prefix, and whether it is the prefix's own; own=False: other than its own."""
+    covering = [r for r in routes() if covers(r, prefix) and (own or r.prefix != prefix)]
     if not covering:
-        raise HetccError(f"{prefix}: no route leads there (ip route get {prefix.network_address})")
+        raise NoRoute(f"{prefix}: no route leads there (ip route get {prefix.network_address})")
     best = min(covering, key=lambda r: (-r.prefix.prefixlen, r.number(RTA_PRIORITY)))
     return best, best.prefix == prefix
 
