@@ -14,7 +14,7 @@ import typer
 
 from hetlab.build import kernel
 from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, this_machine, two_hosts, virtual
-from hetlab.cli.tables import claims_list, claims_table, in_order, results_tables, scenarios_table, show, terminal_width
+from hetlab.cli.tables import claims_list, claims_table, in_order, scenarios_table, show, show_results
 from hetlab.errors import LabError
 from hetlab.hosts import options
 from hetlab.machines import qemu_files
@@ -127,7 +127,7 @@ def run_command(
     places = {"virtual": virtual(machines), "vm": emulated(kernel_, clock, machines), "host": this_machine}
     campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched)
     if not as_json and rows:
-        show(*results_tables(in_order(rows, planned), terminal_width()))
+        show_results(in_order(rows, planned))
     err.print(f"results in {directory}" if rows else "no results")
     fail_on(campaign)
 

@@ -70,6 +70,12 @@ def in_order(rows: list[RunResult], planned: list[Job]) -> list[RunResult]:
     return sorted(rows, key=lambda run: order.get((run.scenario, run.label, run.seed), len(order)))
 
 
+def notes(rows: list[RunResult]) -> list[str]:
+    """What must be known to read the table: whose links were not emulated."""
+    real = dict.fromkeys(run.scenario for run in rows if run.hosts and run.hosts["netem"] == "none")
+    return [f"{', '.join(real)}: links not emulated (--netem none); these are numbers of the real path"] if real else []
+
+
 def results_tables(rows: list[RunResult], width: int) -> list[Table]:
     """A line for each run: one table, or where it is wider than ``width`` characters one for each scenario."""
     wide = _results(rows, TERMINAL)
@@ -114,6 +120,13 @@ def show(*shown: Table, to: Console | None = None) -> None:
     for t in shown:
         console.width = max(width, _widths(t).minimum)
         console.print(t)
+
+
+def show_results(rows: list[RunResult]) -> None:
+    """Print the tables of runs, and below what must be known to read them."""
+    show(*results_tables(rows, terminal_width()))
+    for note in notes(rows):
+        print(note)
 
 
 def terminal_width() -> int:
