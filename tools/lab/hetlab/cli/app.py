@@ -17,7 +17,7 @@ from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, this_machine
 from hetlab.cli.tables import claims_list, claims_table, in_order, scenarios_table, show, show_results
 from hetlab.errors import LabError
 from hetlab.hosts import options
-from hetlab.machines import qemu_files
+from hetlab.machines import qemu_files, variables
 from hetlab.model import files, jobs
 from hetlab.model.result import RunResult
 from hetlab.paths import BUILD
@@ -213,6 +213,10 @@ def exec_command(
     environment: Annotated[
         bool, typer.Option("--environment", help="--on vm: with the Python environment, for scripts that plot")
     ] = False,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[=VALUE]", help="environment variable for the command, by default yours; repeatable"),
+    ] = None,
     wall_limit: Annotated[
         float, typer.Option(metavar="SECONDS", min=1, max=86_400, help="stop the command after this much real time")
     ] = 600,
@@ -220,21 +224,25 @@ def exec_command(
     """Run any command inside the virtual-time kernel, modules loaded, as root of it.
 
     Output and exit status are the command's; 124 if it was stopped at the limit. With --on vm it runs on a copy of
-    the source tree, and its output comes at the end.
+    the source tree, and its output comes at the end. Of your environment it sees HOME, TERM (--on vm: neither) and
+    what --env names; PATH, SHELL, USER and a few others are set for the machine.
     """
+    named = variables.told(env or [])
     if on == "vm":
         from hetlab.machines import exec_qemu
 
         if patched or debug:
             raise LabError("exec --on vm: Debian's kernels are neither --patched nor --debug")
         libraries = qemu_files.environment(err) if environment else None
-        raise typer.Exit(exec_qemu.execute(qemu_files.stock(err, kernel_), clock, command, wall_limit, libraries))
+        raise typer.Exit(
+            exec_qemu.execute(qemu_files.stock(err, kernel_), clock, command, wall_limit, libraries, named)
+        )
     from hetlab.machines.exec_uml import execute
 
     k = kernel.kernel(err, patched, debug)
     modules = kernel.modules(err, k)
     kernel.tools(err)
-    raise typer.Exit(execute(k.executable, modules, command, wall_limit))
+    raise typer.Exit(execute(k.executable, modules, command, wall_limit, variables=named))
 
 
 @app.command("packet")
