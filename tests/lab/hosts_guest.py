@@ -200,6 +200,7 @@ def refused(lab: Lab) -> dict[str, Any]:
     found = {
         "wrong host": instead("10.9.2.2", "10.9.2.3"),
         "unknown key": instead(f"UserKnownHostsFile={RUN}/known", "UserKnownHostsFile=/dev/null"),
+        "wrong user": instead(f"IdentityFile={RUN}/user", f"IdentityFile={RUN}/host"),
         "wrong address": instead("10.0.2.2", "10.0.2.9"),
     }
     sh(f"tc -n d qdisc add dev {DEV} clsact")
@@ -213,14 +214,24 @@ def refused(lab: Lab) -> dict[str, Any]:
     return found | {"changed": changed(before)}
 
 
-def without(lab: Lab) -> dict[str, Any]:
-    """No iperf3 on the receiver."""
+def lacking(lab: Lab, args: tuple[str, ...]) -> dict[str, Any]:
+    """The receiver lacks what PATHS say."""
     before = state()
-    return lab.run("bulk", "--cc", "reno", *SHORT) | {"changed": changed(before)}
+    return lab.run(*args, "--cc", "reno", *SHORT) | {"changed": changed(before)}
+
+
+# Cases in which the receiver finds other programs: a tc that asks for a qdisc this kernel really lacks;
+# everything but iperf3
+PATHS = {
+    "no-netem": f"{RUN}/lacking:{RUN}/bin:{os.environ['PATH']}",
+    "without": f"{RUN}/without",
+}
 
 
 CASES: dict[str, Callable[[Lab], dict[str, Any]]] = {
-    **{f.__name__: f for f in (iperf3, netem, impaired, interrupted, refused, without)},
+    **{f.__name__: f for f in (iperf3, netem, impaired, interrupted, refused)},
+    "no-netem": functools.partial(lacking, args=NETEM),
+    "without": functools.partial(lacking, args=("bulk",)),
     **{f"cut-{what}": functools.partial(cut, what) for what in CUTS},
 }
 
@@ -228,8 +239,7 @@ CASES: dict[str, Callable[[Lab], dict[str, Any]]] = {
 def main() -> None:
     """Entry point."""
     tick, case, out = sys.argv[1:]
-    path_d = str(RUN / "without") if case == "without" else ""
-    print(json.dumps(CASES[case](Lab(tick, out, path_d))))
+    print(json.dumps(CASES[case](Lab(tick, out, PATHS.get(case, "")))))
 
 
 if __name__ == "__main__":

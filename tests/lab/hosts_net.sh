@@ -39,7 +39,7 @@ network() {
 
 # What a host has: everything, iperf3 fit for virtual time, modules of the lab's kernel
 programs() {
-	mkdir -p "$run/bin" "$run/without"
+	mkdir -p "$run/bin" "$run/lacking" "$run/without"
 	cat >"$run/bin/iperf3" <<-END
 		#!/bin/sh
 		LD_PRELOAD=$tick exec /usr/bin/iperf3 "\$@"
@@ -52,7 +52,14 @@ programs() {
 		#!/bin/sh
 		exec /sbin/modinfo "\$1" "\$2" $HETLAB_MODULES/"\$3".ko
 	END
-	chmod +x "$run"/bin/*
+	cat >"$run/lacking/tc" <<-END
+		#!/bin/sh
+		case "\$*" in
+		*"qdisc add"*" netem "*) exec $(command -v tc) qdisc add dev lo root hhf ;;
+		*) exec $(command -v tc) "\$@" ;;
+		esac
+	END
+	chmod +x "$run"/bin/* "$run"/lacking/*
 	ln -sf /usr/bin/* /usr/sbin/* "$run/without"
 	rm "$run/without/iperf3"
 }

@@ -14,6 +14,8 @@ from rich.console import Console
 
 from commands import Hetlab
 from hetlab.build import kernel
+from hetlab.errors import LabError
+from hetlab.machines import exec_qemu, variables
 from hetlab.paths import BUILD, TOP
 
 pytestmark = pytest.mark.virtual
@@ -122,6 +124,40 @@ def test_command_that_does_not_exist(hetlab: Hetlab) -> None:
     assert hetlab("exec", "--", "no-such-command").returncode == 127
 
 
+def test_environment(hetlab: Hetlab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fixed, but for what is named: a command prints the same whoever calls it."""
+    monkeypatch.setenv("MINE", "seen?")
+    monkeypatch.setenv("SHELL", "/bin/false")
+    monkeypatch.setenv("USER", "somebody")
+    fixed = {"SHELL": "/bin/bash", "USER": "root", "LOGNAME": "root", "HOME": os.environ["HOME"], "LC_ALL": "C.UTF-8"}
+
+    def seen(*options: str) -> dict[str, str]:
+        done = hetlab("exec", *options, "--", "env")
+        assert done.returncode == 0, done.stderr
+        return dict(line.split("=", 1) for line in done.stdout.splitlines())
+
+    assert seen().items() >= fixed.items()
+    assert not {"MINE", "COLUMNS"} & seen().keys()
+    more = {"MINE": "seen?", "SHELL": "/bin/sh", "OTHER": "two  words' $HOME"}
+    assert seen("--env", "MINE", "--env", "SHELL=/bin/sh", "--env", f"OTHER={more['OTHER']}").items() >= more.items()
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("word", "why"), [("NOT_SET_HERE", "--env NOT_SET_HERE=VALUE"), ("1x=2", "no name"), ("=2", "no name")]
+)
+def test_a_variable_that_cannot_be_passed(word: str, why: str) -> None:
+    with pytest.raises(LabError, match=why):
+        variables.told([word])
+
+
+@pytest.mark.fast
+def test_environment_of_an_emulated_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(TOP)
+    script = exec_qemu.script(["true"], variables.told(["A=b c"]))
+    assert "export SHELL=/bin/bash\n" in script and "export A='b c'\n" in script
+
+
 AS_NOBODY = """
 import sys
 sys.path.insert(0, "{top}/tools/lab")
@@ -202,6 +238,7 @@ net = Mininet(topo=Plain(), link=TCLink, controller=None)
 net.start()
 h1, h2 = net.get("h1", "h2")
 print(h1.cmd("ping -c 3", h2.IP()))
+print(h2.popen("echo popen: $SHELL", shell=True).communicate()[0].decode())
 net.stop()
 """
 
@@ -212,6 +249,7 @@ def test_a_plain_mininet_script(hetlab: Hetlab, tmp_path: Path) -> None:
     done = hetlab("exec", "--", "python3", "plain.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "3 received" in done.stdout
+    assert "popen: /bin/bash" in done.stdout, "it takes the shell of the environment"
     rtt_ms = float(done.stdout.split("rtt min/avg/max/mdev = ")[1].split("/")[0])
     assert 39 < rtt_ms < 42
 

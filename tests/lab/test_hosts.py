@@ -47,6 +47,7 @@ def test_iperf3(case: Case, tmp_path: Path) -> None:
         assert [f["cc"] for f in r["flows"]] == [r["cc"]] * 2
         assert 17 < sum(f["goodput_mbit"] for f in r["flows"]) < 19.5
         assert 20 <= min(f["rtt_min_ms"] for f in r["flows"]) < 40
+        assert "links not emulated" in r["title"]
         assert r["hosts"]["links"].startswith("ignored") and r["hosts"]["traffic"] == "iperf3"
         assert r["hosts"]["rtt_ms"] == pytest.approx(20, abs=0.5)
         assert r["hosts"]["sender"]["origin"]["tcp_santacruz"] == "tree"
@@ -54,6 +55,8 @@ def test_iperf3(case: Case, tmp_path: Path) -> None:
         assert r["queue"]["drops"] is None and r["queue"]["loss_model_drops"] is None
         assert r["flows"][0]["timeouts"] is None, "iperf3 does not know them"
     assert done["results"][0]["cc_params"] == {"n_op": "9"}
+    before, _connecting, _after = done["errors"].partition("connecting to sender")
+    assert "links of the scenario are not emulated (--netem none): the real path is measured" in before
     for word in ("'nosuch' is not in its kernel", "n_op=0.1 refused", "0.5..1000", "no parameter 'color'"):
         assert word in done["errors"]
     assert sorted(p.name for p in (tmp_path / "out" / "bulk").iterdir()) == ["hybla_ext", "reno", "santacruz_n_op=9"]
@@ -116,9 +119,20 @@ def test_hosts_restore_themselves(case: Case, what: str) -> None:
     assert ccs == (["cubic"] if what == "ssh" else []), "the next run connects again"
 
 
+def test_a_kernel_without_netem_is_named(case: Case) -> None:
+    """In the words of a kernel that lacks a qdisc; what was made before is undone."""
+    done = case("no-netem")
+    assert (done["status"], done["results"]) == (1, [])
+    assert "receiver 10.9.2.2: its kernel 6.12." in done["errors"]
+    for words in ("lacks the module sch_netem", "linux-modules-extra-6.12.", "kernel-modules-extra"):
+        assert words in done["errors"]
+    assert "Specified qdisc" not in done["errors"]
+
+
 REFUSED = {
-    "wrong host": (2, ["receiver 10.9.2.3", "No route to host"]),
-    "unknown key": (2, ["sender 10.9.1.2", "Host key verification failed"]),
+    "wrong host": (2, ["receiver 10.9.2.3: ssh cannot log in: ssh: connect to host", "No route to host"]),
+    "unknown key": (2, ["sender 10.9.1.2: ssh cannot log in: Host key verification failed", "log in once by hand"]),
+    "wrong user": (2, ["sender 10.9.1.2: ssh cannot log in: ", "Permission denied", "needs a key without a password"]),
     "wrong address": (2, ["receiver 10.9.2.2", "10.0.2.9", "Cannot assign requested address"]),
     "clsact": (1, ["to-r has a clsact qdisc already"]),
     "busy port": (2, ["10.0.2.2 port 5001: Address already in use"]),
@@ -131,4 +145,5 @@ def test_refusals_name_the_host_and_the_cause(case: Case) -> None:
         assert (done[what]["status"], done[what]["results"]) == (status, []), what
         for word in words:
             assert word in done[what]["errors"]
+        assert "no agent there" not in done[what]["errors"]
         assert "Traceback" not in done[what]["errors"]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -170,3 +170,73 @@ def test_undo_names_what_differs(tmp_path: Path) -> None:
     assert files[0].read_text() == "old"
     assert "second: was old, is None" in line
     assert journal.undo() == [], "a journal is undone once"
+
+
+class Lacking:
+    """A host that answers every change like a kernel without some modules."""
+
+    facts: ClassVar[dict[str, Any]] = {"release": "5.14.0-1", "qdiscs": []}
+
+    def __init__(self, words: str, said: str) -> None:
+        self.words, self.said = words, said
+
+    def __str__(self) -> str:
+        return "receiver b"
+
+    def call(self, do: str, args: list[str], **_more: Any) -> str:
+        if do == "change" and self.words in " ".join(args):
+            raise connection.Refusal(f"{self}: {' '.join(args)}: {self.said}")
+        handle = next((args[i + 1] for i, word in enumerate(args) if word == "handle"), "")
+        return json.dumps([{"handle": handle}])
+
+
+LACKS = [
+    ("clsact", "Error: Specified qdisc kind is unknown.", "module sch_ingress,"),
+    ("clsact", "RTNETLINK answers: No such file or directory", "module sch_ingress,"),
+    ("type ifb", "Error: Unknown device type.", "module ifb,"),
+    ("netem", "Error: Specified qdisc not found.", "module sch_netem,"),
+]
+
+
+@pytest.mark.parametrize(("words", "said", "module"), LACKS)
+def test_a_missing_module_is_named(words: str, said: str, module: str) -> None:
+    links = options.emulation(planned("bulk", netem="receiver"), "receiver")
+    with pytest.raises(LabError) as caught:
+        links.install(Lacking(words, said), "eth0", "192.0.2.1", [5001])
+    assert f"receiver b: its kernel 5.14.0-1 lacks the {module}" in str(caught.value)
+    assert "linux-modules-extra-5.14.0-1 (Ubuntu)" in str(caught.value)
+
+
+def test_other_errors_of_tc_stay_as_they_are() -> None:
+    links = options.emulation(planned("bulk", netem="receiver"), "receiver")
+    with pytest.raises(LabError, match="Exclusivity flag on, cannot modify") as caught:
+        links.install(Lacking("clsact", "Error: Exclusivity flag on, cannot modify."), "eth0", "192.0.2.1", [5001])
+    assert "lacks" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "words"),
+    [
+        (255, "Warning: x\nroot@b: Permission denied (publickey).\r\n", "ssh cannot log in: root@b: Permission"),
+        (255, "", "ssh cannot log in: the connection is gone"),
+        (1, "sudo: a password is required", "the agent does not start there: sudo: a password is required\n  log in"),
+        (127, "sh: 1: exec: nothing", "the agent does not start there: sh: 1:"),
+    ],
+)
+def test_a_failed_login_says_which_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, said: str, words: str
+) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f"#!/bin/sh\ncat >/dev/null & cat <<'END' >&2\n{said}\nEND\nexit {status}\n")
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(connection.HostLost) as caught:
+        connection.Host("receiver", "root@b", ("Port=2222",))
+    text = str(caught.value)
+    assert text.startswith(f"receiver root@b: {words}")
+    assert "ssh -o Port=2222 -o BatchMode=yes -- root@b true" in text
+
+
+def test_the_title_says_whose_links_are_missing() -> None:
+    assert "links not emulated" in planned("bulk").title
+    assert "links not emulated" not in planned("bulk", netem="receiver").title

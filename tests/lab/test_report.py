@@ -20,6 +20,7 @@ from rich.console import Console
 
 from hetlab.cli import tables
 from hetlab.errors import LabError
+from hetlab.hosts import options
 from hetlab.model import files, jobs, resolve
 from hetlab.model.result import FORMAT_VERSION, from_json
 from hetlab.plots import flows, style
@@ -460,6 +461,34 @@ def test_pictures_have_names_and_formats_for_papers(tmp_path: Path) -> None:
     assert {name.replace(".svg", ".pdf") for name in names} == {name for name in names if name.endswith(".pdf")}
     assert all(path.read_bytes().startswith(b"%PDF") for path in (tmp_path / "plots").glob("*.pdf"))
     assert all((img["src"] or "").startswith("data:image/png") for img in Page(tmp_path / "report.html").of("img"))
+
+
+def between_hosts(netem: str) -> dict[str, Any]:
+    """What result.json says of two hosts, as far as pages and tables read it."""
+    ends = {end: {"name": f"root@{end}", "address": f"192.0.2.{i}"} for i, end in enumerate(("sender", "receiver"))}
+    return {**ends, "traffic": "iperf3", "netem": netem}
+
+
+def test_a_table_says_whose_links_were_not_emulated(capsys: pytest.CaptureFixture[str]) -> None:
+    sc = resolved("bulk")
+    made = [result(sc, "reno", {}, 1, 14401) | {"hosts": between_hosts(netem)} for netem in ("none", "receiver")]
+    real, emulated = (from_json(json.dumps(run)) for run in made)
+    tables.show_results([emulated])
+    assert "not emulated" not in capsys.readouterr().out
+    tables.show_results([emulated, real])
+    assert capsys.readouterr().out.endswith("links not emulated (--netem none); these are numbers of the real path\n")
+
+
+def test_the_page_repeats_a_run_between_hosts(tmp_path: Path) -> None:
+    """Its command names both; links that were not emulated are no change of the scenario."""
+    job = jobs.make(files.load("bulk"), [jobs.parse_cc("reno")], [1])[0]
+    fitted = options.fit(job, options.Options("a", "b")).scenario
+    sc = dict(json.loads(json.dumps(asdict(fitted))))
+    change(write_run(tmp_path, sc, "reno"), hosts=between_hosts("none"))
+    text = re.sub(r"\s+", " ", Page(page.write_report(tmp_path, tmp_path / "page.html", "x")).text)
+    assert "links not emulated" in text
+    assert "--on hosts --sender root@sender --receiver root@receiver --sender-address 192.0.2.0" in text
+    assert "--netem none" in text and "Not as in the scenario file" not in text
 
 
 def test_results_stand_as_they_were_asked_for() -> None:

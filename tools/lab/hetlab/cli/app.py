@@ -46,18 +46,15 @@ from hetlab.cli.planned import alike, plan_table
 from hetlab.cli.tables import (
     claims_list,
     claims_table,
-    each_run,
     in_order,
-    over_seeds,
-    results_tables,
     scenarios_overview,
     scenarios_table,
     show,
-    terminal_width,
+    show_results,
 )
 from hetlab.errors import LabError, meant
 from hetlab.hosts import options
-from hetlab.machines import qemu_files
+from hetlab.machines import qemu_files, variables
 from hetlab.machines.uml import cpus
 from hetlab.model import files, jobs, names
 from hetlab.model.result import RunResult
@@ -141,8 +138,7 @@ def run_command(
     places = {"virtual": virtual(machines), "vm": emulated(kernel_, clock, machines), "host": this_machine}
     campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched, resume)
     if not as_json and rows:
-        lines = (each_run if each else over_seeds)(in_order(rows, planned))
-        show(*results_tables(lines, terminal_width()))
+        show_results(in_order(rows, planned), each)
     for line in alike(rows):
         err.print(f"hetlab: {line}")
     err.print(f"results in {directory}" if rows else "no results")
@@ -237,6 +233,10 @@ def exec_command(
     environment: Annotated[
         bool, typer.Option("--environment", help="--on vm: with the Python environment, for scripts that plot")
     ] = False,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[=VALUE]", help="environment variable for the command, by default yours; repeatable"),
+    ] = None,
     wall_limit: Annotated[
         float, typer.Option(metavar="SECONDS", min=1, max=86_400, help="stop the command after this much real time")
     ] = 600,
@@ -244,21 +244,25 @@ def exec_command(
     """Run any command inside the virtual-time kernel, modules loaded.
 
     It is root there. Output and exit status are the command's; 124 if it was stopped at the limit. With --on vm it runs
-    on a copy of the source tree, and its output comes at the end.
+    on a copy of the source tree, and its output comes at the end. Of your environment it sees HOME, TERM (--on vm:
+    neither) and what --env names; PATH, SHELL, USER and a few others are set for the machine.
     """
+    named = variables.told(env or [])
     if on == "vm":
         from hetlab.machines import exec_qemu
 
         if patched or debug:
             raise LabError("exec --on vm: Debian's kernels are neither --patched nor --debug")
         libraries = qemu_files.environment(err) if environment else None
-        raise typer.Exit(exec_qemu.execute(qemu_files.stock(err, kernel_), clock, command, wall_limit, libraries))
+        raise typer.Exit(
+            exec_qemu.execute(qemu_files.stock(err, kernel_), clock, command, wall_limit, libraries, named)
+        )
     from hetlab.machines.exec_uml import execute
 
     k = kernel.kernel(err, patched, debug)
     modules = kernel.modules(err, k)
     kernel.tools(err)
-    raise typer.Exit(execute(k.executable, modules, command, wall_limit))
+    raise typer.Exit(execute(k.executable, modules, command, wall_limit, variables=named))
 
 
 @app.command("packet")

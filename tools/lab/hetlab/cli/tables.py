@@ -113,6 +113,12 @@ def over_seeds(rows: Iterable[RunResult]) -> list[Line]:
     return [Line(*names, runs) for names, runs in lines.items()]
 
 
+def notes(rows: list[RunResult]) -> list[str]:
+    """What must be known to read the table: whose links were not emulated."""
+    real = dict.fromkeys(run.scenario for run in rows if run.hosts and run.hosts["netem"] == "none")
+    return [f"{', '.join(real)}: links not emulated (--netem none); these are numbers of the real path"] if real else []
+
+
 def results_tables(lines: list[Line], width: int, columns: tuple[Column, ...] = TERMINAL) -> list[Table]:
     """Lines in one table, or where it is wider than ``width`` characters in one for each scenario.
 
@@ -163,6 +169,13 @@ def show(*shown: Table, to: Console | None = None) -> None:
     for t in shown:
         console.width = max(width, _widths(t).minimum)
         console.print(t)
+
+
+def show_results(rows: list[RunResult], each: bool = False) -> None:
+    """Print the tables of runs (``each``: a line for each), and below what must be known to read them."""
+    show(*results_tables((each_run if each else over_seeds)(rows), terminal_width()))
+    for note in notes(rows):
+        print(note)
 
 
 def terminal_width() -> int:

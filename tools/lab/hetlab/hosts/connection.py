@@ -21,6 +21,13 @@ AGENT = Path(__file__).with_name("remote_agent.py")
 SSH = "-T -o BatchMode=yes -o ConnectTimeout=15 -o ControlMaster=no -o ServerAliveInterval=10 -o ServerAliveCountMax=3"
 REPLY_LIMIT_S = 90.0
 CLOCK_TRIES = 8
+SSH_FAILED = 255  # ssh's exit status for its own errors; else it is that of the command there
+# Words in the last line of an agent that did not start, and what helps
+HELP = {
+    "Permission denied": "ssh needs a key without a password there, and perhaps another user: USER@HOST",
+    "Host key verification failed": "its host key is not the known one: log in once by hand, compare it, accept it",
+    "sudo:": "log in as root (root@HOST), or allow that user sudo without a password",
+}
 
 
 class HostLost(LabError):
@@ -55,10 +62,10 @@ class Host:
         self.number = 0
         self.ssh_address = ""
         code = AGENT.read_bytes()
-        options = [word for o in ssh_options for word in ("-o", o)]
+        self.options = [word for o in ssh_options for word in ("-o", o)]
         # A session of its own: Ctrl-C is for us, who have something to take back there first
         self.proc = subprocess.Popen(
-            ["ssh", *options, *SSH.split(), "--", name, _start_agent(len(code))],
+            ["ssh", *self.options, *SSH.split(), "--", name, _start_agent(len(code))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
@@ -121,12 +128,20 @@ class Host:
 
     def _lost(self, what: str) -> HostLost:
         """HostLost with the last output of ssh."""
-        what = what if self.number else "no agent there"
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.proc.wait(2)
         self.errors.seek(0)
         said = self.errors.read().decode(errors="replace").strip().splitlines()
+        if not self.number:
+            return HostLost(self._no_agent(said[-1].strip() if said else what))
         return HostLost(f"{self}: {what}" + "".join(f"\n  {line}" for line in said[-5:]))
+
+    def _no_agent(self, said: str) -> str:
+        """Which step of the login failed, in the words of ssh or of that host, and what to try."""
+        failed = "ssh cannot log in" if self.proc.returncode == SSH_FAILED else "the agent does not start there"
+        lines = [f"{self}: {failed}: {said}", *(text for words, text in HELP.items() if words in said)]
+        by_hand = shlex.join(["ssh", *self.options, "-o", "BatchMode=yes", "--", self.name, "true"])
+        return "\n  ".join([*lines, f"this must work without a question: {by_hand}"])
 
     def close(self) -> None:
         """End the agent; it first undoes what it has not undone yet."""

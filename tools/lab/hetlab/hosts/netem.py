@@ -13,11 +13,13 @@ constant delay nothing else differs from the lab's links.
 
 import json
 import math
+import re
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, rate_qdiscs
 from hetlab.errors import LabError
+from hetlab.hosts.connection import Refusal
 from hetlab.model.graph import shortest_path
 from hetlab.model.link import Direction, Loss
 from hetlab.model.scenario import WAYS, Experiment
@@ -26,6 +28,11 @@ IFB = {"in": "hetlab-in", "out": "hetlab-out"}
 # What tc and the kernel load for this where it is not built in
 AQM_MODULES = ("sch_tbf", "sch_red", "sch_fq_codel", "sch_codel", "sch_pie", "sch_fq", "sch_cake")
 MODULES = ("ifb", "act_mirred", "cls_flower", "sch_ingress", "sch_netem", *AQM_MODULES)
+# What tc and ip say where a kernel lacks the module; the last two: kernels older than 4.16
+LACKING = re.compile(
+    r"Specified qdisc (kind is unknown|not found)|Unknown device type|TC classifier not found|load TC action module"
+    r"|RTNETLINK answers: (No such file or directory|Operation not supported)"
+)
 ODD = ("jitter_ms", "jitter_in_order", "slot_ms", "slot_pkts", "reorder_percent", "duplicate_percent")
 OWN = ("rate_mbit", "queue_pkts", "aqm", "aqm_options", "ack_filter")
 
@@ -86,17 +93,17 @@ class Emulation:
     def install(self, host: Any, dev: str, peer: str, ports: list[int]) -> None:
         """Build it on interface ``dev`` for the ports of the flows with ``peer``."""
         self._refuse_qdisc(host, dev)
-        host.call("change", args=["tc", "qdisc", "add", "dev", dev, "clsact"], undo=_tc_del(dev))
+        _add(host, "sch_ingress", ["tc", "qdisc", "add", "dev", dev, "clsact"], _tc_del(dev))
         for end, way in (("in", self.arriving), ("out", self.leaving)):
             ifb = IFB[end]
-            host.call("change", args=["ip", "link", "add", ifb, "type", "ifb"], undo=["ip", "link", "del", ifb])
+            _add(host, "ifb", ["ip", "link", "add", ifb, "type", "ifb"], ["ip", "link", "del", ifb])
             host.call("change", args=["ip", "link", "set", ifb, "up"], undo=None)
             for q in _qdiscs(way, ifb):
-                host.call("change", args=["tc", "qdisc", "add", "dev", ifb, *q.args.split()], undo=None)
+                _add(host, f"sch_{q.kind}", ["tc", "qdisc", "add", "dev", ifb, *q.args.split()])
                 self._check(host, q)
             for words in _filters(end, peer, ports):
                 args = ["tc", "filter", "add", "dev", dev, *words, "action", "mirred", "egress", "redirect", "dev", ifb]
-                host.call("change", args=args, undo=None)
+                _add(host, "cls_flower or act_mirred", args)
 
     @staticmethod
     def _refuse_qdisc(host: Any, dev: str) -> None:
@@ -120,6 +127,26 @@ class Emulation:
             if not stages["impair"]["packets"]:
                 raise LabError(f"{host}: no packet of the flows took the emulated link (is the path translated, NAT?)")
         return found
+
+
+def _add(host: Any, module: str, args: list[str], undo: list[str] | None = None) -> None:
+    """Make a change that needs a module of the host's kernel; LabError naming that if it is not there."""
+    try:
+        host.call("change", args=args, undo=undo)
+    except Refusal as err:
+        if not LACKING.search(str(err)):
+            raise
+        raise LabError(lacking(host, module)) from None
+
+
+def lacking(host: Any, module: str) -> str:
+    """Message about a kernel that cannot emulate links, and what to install."""
+    release = host.facts["release"]
+    return (
+        f"{host}: its kernel {release} lacks the module {module}, which --netem needs there. It is in the package "
+        f"linux-image-{release} (Debian), linux-modules-extra-{release} (Ubuntu), kernel-modules-extra (Fedora, RHEL). "
+        "If that is installed, the modules are of another kernel than the one that runs: reboot the host"
+    )
 
 
 def _tc_del(dev: str) -> list[str]:

@@ -11,6 +11,7 @@ from hetlab.model.job import Job
 from hetlab.model.scenario import Experiment
 
 MOST_FLOWS = 64
+NOT_EMULATED = "links of the scenario are not emulated (--netem none): the real path is measured"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def fit(job: Job, options: Options) -> Job:
         raise LabError("\n".join(f"{sc.name} does not fit --on hosts: {fault}" for fault in faults))
     measure = replace(sc.measure, queues=(), pcap=False)
     if options.netem == "none":
-        sc = replace(sc, links={}, events=())
+        sc = replace(sc, links={}, events=(), title=f"{sc.title}; its links not emulated: the real path")
         measure = replace(measure, bottleneck=None)
     else:
         emulation(sc, options.netem)

@@ -16,13 +16,15 @@ from hetlab.model.job import Job
 class HostsRunner:
     """Jobs one after the other between two real hosts; each leaves them as they were."""
 
-    def __init__(self, options: options.Options, console: Console) -> None:
-        self.options = options
+    def __init__(self, told: options.Options, console: Console) -> None:
+        self.options = told
         self.console = console
         self.unlike = False
-        if options.traffic == "flowgen":
+        if told.netem == "none":
+            console.print(options.NOT_EMULATED, soft_wrap=True)
+        if told.traffic == "flowgen":
             kernel.static_flowgen(os.uname().machine)  # agents do not wait for a compiler
-        self.pair: pair.Pair | None = pair.Pair(options, console)
+        self.pair: pair.Pair | None = pair.Pair(told, console)
 
     def run(self, jobs: list[Job], outcome: Outcome) -> None:
         """As VirtualRunner.run; LabError as soon as a host is not as before."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from hetlab import paths
 from hetlab.errors import LabError
 from hetlab.machines import qemu, qemu_files
+from hetlab.machines.variables import exports
 from hetlab.paths import BUILD, TOP
 
 POLL_S = 0.1
@@ -21,22 +22,27 @@ MEMORY_MB = {False: 1024, True: 2048}
 
 
 def execute(
-    vm: qemu_files.VmKernel, clock: qemu.Clock, command: list[str], wall_limit_s: float, environment: Path | None
+    vm: qemu_files.VmKernel,
+    clock: qemu.Clock,
+    command: list[str],
+    wall_limit_s: float,
+    libraries: Path | None,
+    variables: dict[str, str],
 ) -> int:
     """Run a command; its exit status, or 124 after the limit, or 125 if the machine was lost.
 
-    Its output comes when it has ended. ``environment`` is qemu.environment's, if
-    the command needs Python libraries.
+    Its output comes when it has ended. ``libraries`` are qemu_files.environment's, if
+    the command needs Python libraries; ``variables``: in its environment besides qemu.boot's.
     """
     directory = paths.scratch("exec-")
     machine = qemu.boot(
         vm,
-        script(command),
+        script(command, variables),
         directory,
         files=tree(),
-        archives=[environment] if environment else [],
+        archives=[libraries] if libraries else [],
         cpus=qemu.cpus_for(vm, clock),
-        memory_mb=MEMORY_MB[environment is not None],
+        memory_mb=MEMORY_MB[libraries is not None],
         clock=clock,
     )
     try:
@@ -56,14 +62,14 @@ def execute(
     return status
 
 
-def script(command: list[str]) -> str:
+def script(command: list[str], variables: dict[str, str]) -> str:
     """Shell script that runs the command where the caller stands, streams apart."""
     here = Path(os.getcwd())
     if not here.is_relative_to(TOP):
         raise LabError(f"exec --on vm takes {TOP} along and nothing else: call it from there")
     out, errors = (f"{qemu.OUT}/{name}" for name in STREAMS)
     place = shlex.quote(str(qemu_files.GUEST_TOP / here.relative_to(TOP)))
-    return f"cd {place} || exit 1\n{shlex.join(command)} >{out} 2>{errors} </dev/null"
+    return f"{exports(variables)}cd {place} || exit 1\n{shlex.join(command)} >{out} 2>{errors} </dev/null"
 
 
 def tree() -> dict[str, Path]:

@@ -11,16 +11,17 @@ from typing import IO
 
 from hetlab import paths
 from hetlab.machines import uml
+from hetlab.machines.variables import exports
 
 POLL_S = 0.02
 STOPPED = 124
 LOST = 125
 
 
-def script(command: list[str], directory: Path) -> str:
+def script(command: list[str], directory: Path, variables: dict[str, str]) -> str:
     """Shell script that runs the command where the caller stands, streams apart."""
     out, errors = directory / "stdout", directory / "stderr"
-    return "\n".join(
+    return exports(variables) + "\n".join(
         [
             f"cd {shlex.quote(os.getcwd())} || exit 1",
             f"{shlex.join(command)} >{shlex.quote(str(out))} 2>{shlex.quote(str(errors))} </dev/null",
@@ -50,15 +51,20 @@ class Stream:
 
 
 def execute(
-    executable: Path, modules: Path, command: list[str], wall_limit_s: float, out: IO[bytes] | None = None
+    executable: Path,
+    modules: Path,
+    command: list[str],
+    wall_limit_s: float,
+    out: IO[bytes] | None = None,
+    variables: dict[str, str] | None = None,
 ) -> int:
     """Run a command; its exit status, or 124 after the limit, or 125 if the machine was lost.
 
-    Its output goes to ``out`` or, without, to our own.
+    Its output goes to ``out`` or, without, to our own. ``variables``: in its environment besides uml.boot's.
     """
     directory = paths.scratch("exec-")
     streams = [Stream(directory / "stdout", out or sys.stdout.buffer), Stream(directory / "stderr", sys.stderr.buffer)]
-    machine = uml.boot(executable, modules, script(command, directory), directory, uml.cpus()[0])
+    machine = uml.boot(executable, modules, script(command, directory, variables or {}), directory, uml.cpus()[0])
     status: int | None = None
     try:
         while machine.proc.poll() is None and time.monotonic() - machine.started < wall_limit_s:

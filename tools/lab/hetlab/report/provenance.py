@@ -7,6 +7,7 @@ from typing import Any
 
 from hetlab.errors import LabError
 from hetlab.model import files, resolve
+from hetlab.model.scenario import Experiment
 from hetlab.report.runs import Group, words_of
 
 SHOWN = 15
@@ -43,7 +44,7 @@ def command_of(g: Group) -> tuple[str, list[str]]:
     else:
         if g.name not in points:
             notes.append("The scenario file of this tree has no such point in its sweep.")
-        elif changed := _differences(asdict(points[g.name]), asdict(g.resolved)):
+        elif changed := _differences(*(_comparable(sc, g) for sc in (points[g.name], g.resolved))):
             notes.append("Not as in the scenario file of this tree (see --set): " + words_of(changed))
         if g.name != name and g.name in points:
             notes.append("The command runs every point of the sweep; this is one of them.")
@@ -54,9 +55,28 @@ def command_of(g: Group) -> tuple[str, list[str]]:
         words += ["--seeds", str(len(seeds))]
     else:
         words += [word for seed in seeds for word in ("--seed", str(seed))]
-    if all(run.result.hashes.get("kernel") == run.result.kernel_release for run in g.every):
+    if hosts := g.every[0].result.hosts:
+        words += _two_hosts(hosts)
+    elif all(run.result.hashes.get("kernel") == run.result.kernel_release for run in g.every):
         words += ["--on", "host"]
     return shlex.join(words), notes
+
+
+def _two_hosts(hosts: dict[str, Any]) -> list[str]:
+    """Options of ``--on hosts``."""
+    pairs = {f"--{end}": hosts[end]["name"] for end in ("sender", "receiver")}
+    pairs |= {f"--{end}-address": hosts[end]["address"] for end in ("sender", "receiver")}
+    pairs |= {f"--{key}": hosts[key] for key in ("traffic", "netem")}
+    return ["--on", "hosts", *(word for pair in pairs.items() for word in pair)]
+
+
+def _comparable(sc: Experiment, g: Group) -> dict[str, Any]:
+    """A scenario as a dictionary; of runs between two hosts without what is not measured or emulated there."""
+    found = asdict(sc)
+    if hosts := g.every[0].result.hosts:
+        left_out = {"measure", "owd_pairs"} | ({"title", "links", "events"} if hosts["netem"] == "none" else set())
+        return {key: value for key, value in found.items() if key not in left_out}
+    return found
 
 
 def _flat(value: Any, key: str = "") -> dict[str, Any]:
