@@ -21,6 +21,7 @@ all: modules
 
 modules modules_install:
 	@test -d $(KDIR) || { echo "no kernel headers in $(KDIR): $(HEADERS)" >&2; exit 1; }
+	@test -w . || { echo "$(CURDIR): you cannot write here, where modules are built: copy the tree first" >&2; exit 1; }
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 
 dkms-install dkms-uninstall:
@@ -59,6 +60,7 @@ help:
 	@echo "make cpu-cost        what a congestion control costs: instructions per ACK on Debian's 6.12"
 	@echo "                     and 6.1 under QEMU, which counts them (docs/cost.md)"
 	@echo "make lint matrix     parts of make check"
+	@echo "HETCC_BUILD=DIR make ...  an absolute path: all but the module build goes there, not to build"
 	@echo "make clean distclean what the module build left here; all of $(BUILD)"
 
 setup:

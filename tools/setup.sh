@@ -14,6 +14,7 @@ for path in "$TOP" "$BUILD"; do
 		;;
 	esac
 done
+VENV_MB=550
 PACKAGES=(
 	bc bison build-essential bridge-utils ethtool flex git iperf3 iproute2
 	iputils-ping kmod libelf-dev libmnl-dev libpcap-dev libssl-dev
@@ -36,9 +37,12 @@ usage()
 	cat <<-EOF
 	usage: tools/setup.sh [--check] [--vm] [--help]
 	  Installs Debian packages (needs root when one is missing) and makes the
-	  Python environment build/venv.
+	  Python environment build/venv ($VENV_MB MB).
 	  --check   also what 'make check' needs (compilers, headers, linters)
 	  --vm      also what machines under QEMU need ('hetlab run --on vm')
+	  HETCC_BUILD=DIR (an absolute path) in the environment: a directory to use
+	  instead of build, here and by make and tools/hetlab; for those who share
+	  a checkout that they may not write to.
 	EOF
 }
 
@@ -97,7 +101,7 @@ make_venv()
 	want=$(sha256sum "$TOP/tools/requirements.txt" | cut -d' ' -f1)
 
 	[ "$(cat "$venv/.requirements" 2>/dev/null)" != "$want" ] || return 0
-	echo "setup: making the Python environment"
+	echo "setup: making the Python environment, once: $VENV_MB MB in $venv"
 	rm -rf "$venv"
 	/usr/bin/python3 -m venv --system-site-packages "$venv"
 	"$venv/bin/python" -m pip -q --disable-pip-version-check install --ignore-installed \
@@ -122,7 +126,10 @@ for arg in "$@"; do
 	esac
 done
 
-mkdir -p "$BUILD"
+if ! mkdir -p "$BUILD" 2>/dev/null || [ ! -w "$BUILD" ]; then
+	echo "setup: $BUILD: you cannot write there; set HETCC_BUILD=DIR, a directory of your own, to use instead" >&2
+	exit 1
+fi
 install_packages "${wanted[@]}"
 for step in "${steps[@]}"; do
 	"$step"

@@ -8,7 +8,7 @@ HETCC_TOP=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 export HETCC_TOP
 
 # Every generated file lives below this directory.
-HETCC_BUILD=$HETCC_TOP/build
+HETCC_BUILD=$(realpath -m -- "${HETCC_BUILD:-$HETCC_TOP/build}")
 export HETCC_BUILD
 
 # Messages of compilers and of apt are matched against English patterns.
@@ -36,7 +36,8 @@ is_root() {
 # make_build_dir DIRECTORY...: make directories below build/, and build/ itself
 # such that git ignores it whatever the rest of the configuration says.
 make_build_dir() {
-	mkdir -p -- "$HETCC_BUILD" "$@"
+	mkdir -p -- "$HETCC_BUILD" "$@" 2>/dev/null ||
+		die "cannot write to $HETCC_BUILD; set HETCC_BUILD=DIR, a directory of your own"
 	[ -f "$HETCC_BUILD/.gitignore" ] ||
 		printf '*\n' >"$HETCC_BUILD/.gitignore"
 }

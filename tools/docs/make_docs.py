@@ -256,6 +256,21 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
 
 
+def usage() -> dict[str, str]:
+    """What hetlab and each of its commands say on --help, on a terminal of 80 columns."""
+    import typer.main
+
+    from hetlab.cli.app import app
+
+    group: Any = typer.main.get_command(app)
+    top = group.context_class(group, info_name="hetlab", terminal_width=78, **group.context_settings)
+    found = {"hetlab": group.get_help(top)}
+    for name, command in group.commands.items():
+        context = command.context_class(command, info_name=name, parent=top, **command.context_settings)
+        found[f"hetlab {name}"] = command.get_help(context)
+    return {name: "\n".join(line.rstrip() for line in text.splitlines()) for name, text in found.items()}
+
+
 def environment() -> jinja2.Environment:
     """Templates; a name that does not exist is an error."""
     env = jinja2.Environment(
@@ -270,6 +285,7 @@ def environment() -> jinja2.Environment:
     env.globals["data"] = load()
     env.globals["keys"] = keys
     env.globals["source"] = lambda path: (TOP / path).read_text().strip()
+    env.globals["usage"] = usage
     return env
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Where things are: the source tree and everything that is built under ``build/``."""
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -19,6 +20,14 @@ GUEST = LAB / "hetlab" / "machines" / "guest"
 def skew_object(ppm: float) -> str:
     """File name of the BPF program that makes a host's clock run this much fast."""
     return f"skew{round(ppm * 1000):+d}ppb.o"
+
+
+def not_ours(error: OSError) -> str:
+    """What to do where this user may not write to BUILD; empty if the error is another one."""
+    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
+    if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS) or not (path and path.is_relative_to(BUILD)):
+        return ""
+    return f"{path}: {error.strerror}; set HETCC_BUILD=DIR, a directory of your own, for all that goes to {BUILD}"
 
 
 def scratch(prefix: str) -> Path:

@@ -128,6 +128,8 @@ def ensure(console: Console, k: Kernel, patches: list[Path], image: str, make: C
     if complete(k.source, "Makefile") and complete(k.out, image):
         return k
     with locked(k.out.parent):
+        if not complete(k.out, image):
+            console.print(f"building a kernel, once: minutes, 2 GB in {k.out.parent}", soft_wrap=True)
         if not complete(k.source, "Makefile"):
             unpack(console, k.source, patches)
         if not complete(k.out, image):

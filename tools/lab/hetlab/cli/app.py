@@ -58,10 +58,11 @@ from hetlab.machines import qemu_files, variables
 from hetlab.machines.uml import cpus
 from hetlab.model import files, jobs, names
 from hetlab.model.result import RunResult
-from hetlab.paths import BUILD
+from hetlab.paths import BUILD, not_ours
 
 app = typer.Typer(
     help="Experiments with TCP congestion control on the real kernel stack, in virtual time.",
+    epilog="HETCC_BUILD=DIR (an absolute path) in the environment: all that is built or measured goes there.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -365,6 +366,11 @@ def main() -> None:
         app(prog_name="hetlab")
     except LabError as error:
         print(f"hetlab: {error}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        if not (text := not_ours(error)):
+            raise
+        print(f"hetlab: {text}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         err.print("hetlab: interrupted; finished runs are kept")

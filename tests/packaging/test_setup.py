@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The first commands in a checkout: help without an environment, an interrupted setup, a build of somebody else."""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from commands import TOP, Done, Hetlab
+
+pytestmark = pytest.mark.fast
+NOBODY = 65534
+
+
+def call(*args: str | Path, **env: str) -> Done:
+    """Run something as Python's own subprocess.run does; nothing of a make that called us leaks in."""
+    inherited = {k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "HETCC_BUILD"}}
+    words = [str(a) for a in args]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, env=inherited | env)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A checkout with as much as the first command touches; its packages are all installed, its pip does nothing."""
+    top = tmp_path / "tree"
+    for name in ("tools/hetlab", "tools/setup.sh", "docs/commands.md"):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(TOP / name, top / name)
+    (top / "tools" / "requirements.txt").touch()
+    for name, text in {"pip": "", "hetlab": "print('ran')"}.items():
+        (tmp_path / "python" / name).mkdir(parents=True)
+        (tmp_path / "python" / name / "__init__.py").touch()
+        (tmp_path / "python" / name / "__main__.py").write_text(text)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "dpkg-query").write_text("#!/bin/sh\necho install ok installed\n")
+    (tmp_path / "bin" / "dpkg-query").chmod(0o755)
+    return top
+
+
+def fakes(tree: Path) -> dict[str, str]:
+    return {"PATH": f"{tree.parent}/bin:{os.environ['PATH']}", "PYTHONPATH": str(tree.parent / "python")}
+
+
+@pytest.mark.parametrize("command", [(), ("run",), ("exec",)])
+def test_help_needs_no_environment(hetlab: Hetlab, tmp_path: Path, command: tuple[str, ...]) -> None:
+    """The same text as with one, at once, and nothing is made."""
+    fresh = call(TOP / "tools" / "hetlab", *command, "--help", HETCC_BUILD=str(tmp_path / "none"))
+    assert fresh.returncode == 0 and "tools/setup.sh" in fresh.stderr
+    assert not (tmp_path / "none").exists()
+    real = hetlab(*command, "--help")
+    assert fresh.stdout.split() == real.stdout.split() and "-h, --help" in fresh.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("list",), ("exec", "--", "prog", "--help"), ("no-such", "--help")], ids=lambda words: words[-1]
+)
+def test_other_commands_set_up_first(tree: Path, words: tuple[str, ...]) -> None:
+    (tree / "tools" / "setup.sh").write_text("#!/bin/sh\necho setting up; exit 3\n")
+    done = call(tree / "tools" / "hetlab", *words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "setting up\n"
+
+
+@pytest.mark.build
+def test_an_interrupted_setup_is_made_anew(tree: Path) -> None:
+    """Ctrl-C while pip installs: half an environment is there, and is not taken for a whole one."""
+    pip, begun = tree.parent / "python" / "pip" / "__main__.py", tree / "begun"
+    pip.write_text(f"import time; open({str(begun)!r}, 'w'); time.sleep(60)")
+    words, env = [str(tree / "tools" / "hetlab"), "list"], os.environ | fakes(tree)
+    env.pop("HETCC_BUILD", None)
+    with subprocess.Popen(words, env=env, stderr=subprocess.DEVNULL, start_new_session=True) as first:
+        deadline = time.monotonic() + 60
+        while not begun.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        os.killpg(first.pid, signal.SIGINT)
+    assert first.returncode != 0
+    venv = tree / "build" / "venv"
+    left = venv / "left-behind"
+    left.touch()
+    pip.write_text("")
+    done = call(*words, **fakes(tree))
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+    assert f"MB in {venv}" in done.stderr
+    assert not left.exists() and (venv / ".requirements").exists()
+    again = call(*words, **fakes(tree))
+    assert (again.stdout, again.stderr) == ("ran\n", ""), "made twice"
+
+
+def as_another(tmp_path: Path, command: str, **env: str) -> Done:
+    """Run a shell command in this tree, which is at ``tmp_path/top``, as a user to whom nothing of it belongs.
+
+    Called by somebody who is not root, as that user, for whom directories must be read-only.
+    """
+    if os.geteuid() != 0:
+        (tmp_path / "top").symlink_to(TOP)
+        return call("sh", "-c", f"cd {shlex.quote(str(tmp_path))}/top && {command}", **env)
+    (tmp_path / "top").mkdir()
+    for path in (tmp_path, *tmp_path.parents):
+        if path != Path("/"):
+            path.chmod(path.stat().st_mode | 0o055)
+    drop = f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups sh -c"
+    inside = f"mount --bind {shlex.quote(str(TOP))} top && cd top && exec {drop} {shlex.quote(command)}"
+    return call("unshare", "-m", "sh", "-c", f"cd {shlex.quote(str(tmp_path))} && {inside}", **env)
+
+
+@pytest.mark.build
+@pytest.mark.parametrize(
+    "command",
+    ["tools/setup.sh", "make setup", "make kernel", "make deb", "tools/hetlab exec -- true", "tools/hetlab run bulk"],
+)
+def test_a_build_of_somebody_else_is_named(tmp_path: Path, command: str) -> None:
+    """In one sentence, with what to do."""
+    theirs = tmp_path / "build"
+    theirs.mkdir()
+    (theirs / "venv").symlink_to(tmp_path / "top" / "build" / "venv")
+    theirs.chmod(0o555)
+    done = as_another(tmp_path, command, HETCC_BUILD=str(theirs), PYTHONPATH=f"{tmp_path}/top/tools/lab")
+    assert done.returncode in (1, 2)
+    (line,) = [line for line in done.stderr.splitlines() if not line.startswith("make:")]
+    assert str(theirs) in line and "set HETCC_BUILD=DIR, a directory of your own" in line
+
+
+@pytest.mark.build
+def test_modules_are_not_built_in_a_tree_of_somebody_else(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    shutil.copy(TOP / "Makefile", theirs)
+    theirs.chmod(0o555)
+    done = as_another(tmp_path, f"make -C {theirs} KDIR={theirs}")
+    assert done.returncode == 2
+    assert f"{theirs}: you cannot write here" in done.stderr
