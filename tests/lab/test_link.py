@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from hetlab.emulation.link import shell
 from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs
 from hetlab.errors import LabError
 from hetlab.model.link import Direction, Loss
@@ -127,3 +128,23 @@ def test_read_back() -> None:
     assert "rate.rate: wanted 187500, got 125000" in mismatch(want, [bad])
     assert "no netem on x" in mismatch(want, [])
     assert "got None" in mismatch(want, [{"kind": "netem", "dev": "x", "options": {}}])
+
+
+class Answering:
+    """A node whose shell fails with these words."""
+
+    name = "r1"
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+
+    def cmd(self, _script: str) -> str:
+        return f"{self.said}\nstatus=1"
+
+
+def test_a_kernel_without_netem_is_named() -> None:
+    with pytest.raises(LabError, match=r"lacks one of the modules .*sch_netem.*(?s:.*)tc qdisc add"):
+        shell(cast(Any, Answering("Error: Specified qdisc kind is unknown.")), "tc qdisc add")
+    with pytest.raises(LabError) as caught:
+        shell(cast(Any, Answering('Illegal "limit"')), "tc qdisc add")
+    assert "module" not in str(caught.value)

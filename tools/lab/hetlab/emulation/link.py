@@ -5,6 +5,7 @@ What tc reports afterwards is compared with what was asked for; any difference a
 """
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 from mininet.link import Intf, Link
 from mininet.node import Node
 
+from hetlab.emulation import lacking
 from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs
 from hetlab.errors import LabError
 from hetlab.model.link import Direction, Loss
@@ -21,6 +23,7 @@ OFFLOADS = "tso off gso off gro off"
 # are apart on the wire; the receiver waits for more as long as a network card holds its interrupt
 HOST_OFFLOADS = "tso off gso on gro on"
 GRO_WAIT_NS = 50_000
+MODULES = "ifb, act_mirred, cls_matchall, sch_ingress, sch_netem, or that of the AQM"
 
 
 def shell(node: Node, script: str) -> str:
@@ -31,8 +34,16 @@ def shell(node: Node, script: str) -> str:
     out = node.cmd(f"( set -e\n{script}\n) 2>&1; echo status=$?")
     body, _, status = out.strip().rpartition("status=")
     if status.strip() != "0":
-        raise LabError(f"{node.name}: {body.strip() or 'failed without a word'}\n{script[:2000]}")
+        raise LabError(f"{node.name}: {body.strip() or 'failed without a word'}\n{_help(body)}{script[:2000]}")
     return str(body).strip()
+
+
+def _help(said: str) -> str:
+    """A line about modules, if it is their lack that tc complains about."""
+    if not lacking.SURELY.search(said):
+        return ""
+    release = os.uname().release
+    return f"This kernel, {release}, lacks one of the modules {MODULES}. {lacking.advice(release)}\n"
 
 
 TcRunner = Callable[[Node, list[str]], str]

@@ -13,10 +13,10 @@ constant delay nothing else differs from the lab's links.
 
 import json
 import math
-import re
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from hetlab.emulation import lacking
 from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, rate_qdiscs
 from hetlab.errors import LabError
 from hetlab.hosts.connection import Refusal
@@ -28,11 +28,6 @@ IFB = {"in": "hetlab-in", "out": "hetlab-out"}
 # What tc and the kernel load for this where it is not built in
 AQM_MODULES = ("sch_tbf", "sch_red", "sch_fq_codel", "sch_codel", "sch_pie", "sch_fq", "sch_cake")
 MODULES = ("ifb", "act_mirred", "cls_flower", "sch_ingress", "sch_netem", *AQM_MODULES)
-# What tc and ip say where a kernel lacks the module; the last two: kernels older than 4.16
-LACKING = re.compile(
-    r"Specified qdisc (kind is unknown|not found)|Unknown device type|TC classifier not found|load TC action module"
-    r"|RTNETLINK answers: (No such file or directory|Operation not supported)"
-)
 ODD = ("jitter_ms", "jitter_in_order", "slot_ms", "slot_pkts", "reorder_percent", "duplicate_percent")
 OWN = ("rate_mbit", "queue_pkts", "aqm", "aqm_options", "ack_filter")
 
@@ -134,19 +129,15 @@ def _add(host: Any, module: str, args: list[str], undo: list[str] | None = None)
     try:
         host.call("change", args=args, undo=undo)
     except Refusal as err:
-        if not LACKING.search(str(err)):
+        if not lacking.ON_ANY_KERNEL.search(str(err)):
             raise
-        raise LabError(lacking(host, module)) from None
+        raise LabError(_lacks(host, module)) from None
 
 
-def lacking(host: Any, module: str) -> str:
-    """Message about a kernel that cannot emulate links, and what to install."""
+def _lacks(host: Any, module: str) -> str:
     release = host.facts["release"]
-    return (
-        f"{host}: its kernel {release} lacks the module {module}, which --netem needs there. It is in the package "
-        f"linux-image-{release} (Debian), linux-modules-extra-{release} (Ubuntu), kernel-modules-extra (Fedora, RHEL). "
-        "If that is installed, the modules are of another kernel than the one that runs: reboot the host"
-    )
+    needs = f"its kernel {release} lacks the module {module}, which --netem needs there"
+    return f"{host}: {needs}. {lacking.advice(release)}"
 
 
 def _tc_del(dev: str) -> list[str]:
