@@ -12,7 +12,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from hetlab.errors import LabError
 from hetlab.report.description import description
-from hetlab.report.pictures import pictures_of
+from hetlab.report.findings import AS_FAST, SAME, by_chance, finding
+from hetlab.report.glossary import linked, terms
+from hetlab.report.pictures import drawing_of, pictures_of, tradeoff_of
 from hetlab.report.provenance import command_of, provenance
 from hetlab.report.runs import Group, group
 from hetlab.report.tables import flow_table, table
@@ -47,7 +49,9 @@ def _render(title: str, sections: list[dict[str, Any]]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return env.get_template("report.html.j2").render(title=title, sections=sections)
+    env.filters["linked"] = linked
+    rule = {"same": f"{100 * SAME:g} %", "as_fast": f"{100 * AS_FAST:g} %"}
+    return env.get_template("report.html.j2").render(title=title, sections=sections, terms=terms(), rule=rule)
 
 
 def _section(g: Group, pictures: Path) -> dict[str, Any]:
@@ -56,7 +60,11 @@ def _section(g: Group, pictures: Path) -> dict[str, Any]:
         "anchor": g.slug,
         "name": g.name,
         "title": g.every[0].result.title,
+        "finding": finding(g),
+        "by_chance": by_chance(g),
         "description": description(g),
+        "tradeoff": tradeoff_of(g, pictures),
+        "drawing": drawing_of(g, pictures),
         "table": table(g),
         "flow_table": flow_table(g),
         "pictures": pictures_of(g, pictures),

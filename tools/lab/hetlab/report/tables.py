@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tables of results: one row a congestion control, one column a number."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,26 +9,24 @@ import numpy as np
 from hetlab.model.result import RunResult
 from hetlab.plots import style
 from hetlab.report.description import MANY_FLOWS
+from hetlab.report.findings import marked
 from hetlab.report.runs import Group
 from hetlab.results.columns import NONE, PAGE, Column
 
 
-def _cells(results: Sequence[Sequence[RunResult]], column: Column) -> list[dict[str, Any]]:
-    """A column of the table, a cell for each congestion control; the best values are marked unless all are equal."""
-    found = [column.values(runs) for runs in results]
-    texts = [column.text(float(column.over(values)) if values else None) for values in found]
-    shown = [float(text) for text in texts if text != NONE]
-    best = {"high": max, "low": min}.get(column.best, lambda _values, default: default)(shown, default=None)
-    marked = len(set(shown)) > 1
+def _cells(results: Mapping[str, Sequence[RunResult]], column: Column) -> list[dict[str, Any]]:
+    """A column of the table, a cell for each congestion control; marked as report/findings.py says."""
+    best = marked(results, column)
+    found = {label: column.values(runs) for label, runs in results.items()}
     return [
         {
-            "text": text,
+            "text": column.text(float(column.over(v)) if v else None),
             "range": f"[{min(v):.{column.places}f} … {max(v):.{column.places}f}]"
             if column.spread and len(v) > 1
             else "",
-            "best": marked and text != NONE and float(text) == best,
+            "best": label in best,
         }
-        for text, v in zip(texts, found, strict=True)
+        for label, v in found.items()
     ]
 
 
@@ -37,7 +35,7 @@ def table(g: Group) -> dict[str, Any]:
     looks = style.styles(g.runs)
     shared = any(len(run.result.tcp) > 1 for run in g.every)
     columns = [column for column in PAGE if shared or column.name != "Jain"]
-    cells = list(zip(*(_cells(list(g.results.values()), column) for column in columns), strict=True))
+    cells = list(zip(*(_cells(g.results, column) for column in columns), strict=True))
     rows = [
         {
             "cc": runs[0].cc,
