@@ -183,7 +183,7 @@ def basic(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Page]:
 
 def test_page(basic: tuple[Path, Page]) -> None:
     p = basic[1]
-    assert p.of("h2") == [{"id": "santacruz-basic"}]
+    assert p.of("h2") == [{"id": "santacruz-basic"}, {"id": "terms"}]
     assert "Santa Cruz basic bottleneck" in p.text
     row = [text for text, _best in p.row("Santa Cruz santacruz")]
     assert row[1:5] == ["-", "2", "1.450 ±0.635", "96.7 ±42.4"]
@@ -220,6 +220,7 @@ def test_plots_are_in_the_page_and_beside_it(basic: tuple[Path, Page]) -> None:
     p = basic[1]
     files = {path.name for path in (basic[0] / "plots").iterdir()}
     kinds = ("cwnd", "delay-bars", "delay-cdf", "goodput", "goodput-bars", "queue", "retransmissions", "srtt")
+    kinds += ("network", "throughput-delay")
     assert files == {f"santacruz-basic-{kind}.png" for kind in kinds}
     inside = [base64.b64decode((img["src"] or "").removeprefix("data:image/png;base64,")) for img in p.of("img")]
     assert sorted(inside) == sorted((basic[0] / "plots" / name).read_bytes() for name in files)
@@ -289,8 +290,8 @@ def test_several_scenarios_are_listed(tmp_path: Path) -> None:
     write_run(tmp_path, resolved("santacruz-asym"), "reno")
     p = written(tmp_path)
     anchors = [h2["id"] for h2 in p.of("h2")]
-    assert anchors == ["santacruz-asym", "santacruz-basic"]
-    assert [a["href"] for a in p.of("a")] == [f"#{anchor}" for anchor in anchors]
+    assert anchors == ["santacruz-asym", "santacruz-basic", "terms"]
+    assert [a["href"] for a in p.of("a") if a.get("class") != "term"] == [f"#{anchor}" for anchor in anchors]
     assert "416 kbit/s" in p.text
     assert "cwnd lock 64" in p.text
 
@@ -301,7 +302,7 @@ def test_runs_that_differ_are_not_mixed(tmp_path: Path) -> None:
     change(write_run(tmp_path / "3", resolved(), "reno", mbit=1.4), hashes=HASHES | {"modules": "other"})
     write_run(tmp_path / "4", resolved(), "reno", mbit=1.0)
     p = written(tmp_path)
-    assert [h2["id"] for h2 in p.of("h2")] == ["santacruz-basic", "santacruz-basic-2", "santacruz-basic-3"]
+    assert [h2["id"] for h2 in p.of("h2")] == ["santacruz-basic", "santacruz-basic-2", "santacruz-basic-3", "terms"]
     rows = [row for row in p.rows if row and row[0][0] == "Reno reno"]
     assert [(row[1][0], row[2][0]) for row in rows] == [("1", "1.000"), ("1", "1.200"), ("1", "1.400")]
 
@@ -362,7 +363,7 @@ def test_nothing_but_numbers(tmp_path: Path) -> None:
 def test_no_delay_file_of_one_run(tmp_path: Path) -> None:
     write_run(tmp_path, resolved(), "reno")
     (write_run(tmp_path, resolved(), "cubic") / "owd-s-d.parquet").unlink()
-    assert len(written(tmp_path).of("img")) == 8
+    assert len(written(tmp_path).of("img")) == 10
 
 
 def test_share_is_of_the_time_from_the_first_start_to_the_last_end() -> None:
@@ -575,7 +576,7 @@ def test_page_elsewhere(tmp_path: Path) -> None:
     write_run(tmp_path / "results", resolved(), "reno")
     path = page.write_report(tmp_path / "results", tmp_path / "web" / "index.html", "x")
     assert path.is_file()
-    assert len(list((tmp_path / "web" / "plots").iterdir())) == 5
+    assert len(list((tmp_path / "web" / "plots").iterdir())) == 6
     assert not (tmp_path / "results" / "plots").exists()
 
 

@@ -30,6 +30,20 @@ class Loss(Checked):
             return float(1 - (1 - self.ber) ** (8 * mtu))
         return self.percent / 100 if self.model != "none" else 0.0
 
+    @property
+    def text(self) -> str:
+        """In a few words, such as ``1 % random``."""
+        if self.model == "ber":
+            return f"bit error rate {self.ber:g}"
+        if self.model == "gemodel":
+            return f"{self.percent:g} % in bursts of {self.burst_pkts:g} pkts"
+        return "none" if self.model == "none" else f"{self.percent:g} % {self.model}"
+
+
+def rate_text(mbit: float) -> str:
+    """A rate in Mbit/s with its unit; kbit/s below 1 Mbit/s."""
+    return f"{mbit * 1000:g} kbit/s" if mbit < 1 else f"{mbit:g} Mbit/s"
+
 
 @dataclass(frozen=True)
 class Direction(Checked):

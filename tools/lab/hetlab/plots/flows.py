@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from hetlab.plots.panels import OVERLAID, Axis, Keys, Line, Panel, heading, layout, time_figure
+from hetlab.plots.panels import OVERLAID, Axis, Events, Keys, Line, Panel, heading, layout, time_figure
 from hetlab.plots.style import DASHES, INK, NARROW_IN, Floats, Series, Style, styled, styles
 
 FEW = 4
@@ -77,7 +77,7 @@ def _flow_panels(
     looks = styles(runs)
     if 1 < len(runs) <= OVERLAID and all(len(flows) <= 1 for flows in runs.values()):
         lines = [
-            Line(*pick(flow), look.name, look.colour, look.line, **more)
+            Line(*pick(flow), look.name, look.colour, look.line, marker=look.marker, **more)
             for label, look in looks.items()
             for flow in runs[label]
         ]
@@ -92,8 +92,8 @@ def _flow_panels(
 
 
 @styled
-def cwnd(scenario: str, runs: Mapping[str, Sequence[Flow]]) -> Figure:
-    """Congestion window (packets) over time; ssthresh dotted."""
+def cwnd(scenario: str, runs: Mapping[str, Sequence[Flow]], events: Events = ()) -> Figure:
+    """Congestion window (packets) over time; ssthresh dotted; events (s, text) as vertical lines."""
     panels = _flow_panels(runs, "cwnd", lambda flow: (flow.t, flow.cwnd))
     single = len(panels) == len(runs)
     looks = styles(runs)
@@ -103,9 +103,9 @@ def cwnd(scenario: str, runs: Mapping[str, Sequence[Flow]]) -> Figure:
             if flow.cc is None and len(runs[label]) == 1 and np.isfinite(flow.ssthresh).any():
                 thin = Line(flow.t, flow.ssthresh, "ssthresh", look.colour, ":", 0.9, key=INK, scales=False)
                 panel.lines.append(thin)
-    axis = Axis("congestion window (packets)")
+    axis = Axis("congestion window (packets)", events=events)
     if _far_apart([flow.cwnd for flows in runs.values() for flow in flows]):
-        axis = Axis("congestion window (packets, log scale)", log=True)
+        axis = Axis("congestion window (packets, log scale)", log=True, events=events)
     return time_figure(heading(scenario, "congestion window"), panels, axis)
 
 
@@ -116,29 +116,33 @@ def _far_apart(windows: Iterable[Floats]) -> bool:
 
 
 @styled
-def srtt(scenario: str, runs: Mapping[str, Sequence[Flow]]) -> Figure:
+def srtt(scenario: str, runs: Mapping[str, Sequence[Flow]], events: Events = ()) -> Figure:
     """Smoothed round trip time (ms) over time."""
     panels = _flow_panels(runs, "smoothed RTT", lambda flow: (flow.t, flow.srtt_ms))
-    return time_figure(heading(scenario, "smoothed round trip time"), panels, Axis("smoothed RTT (ms)", zero=False))
+    axis = Axis("smoothed RTT (ms)", zero=False, events=events)
+    return time_figure(heading(scenario, "smoothed round trip time"), panels, axis)
 
 
 @styled
-def goodput(scenario: str, runs: Mapping[str, Sequence[Flow]], link_mbit: float | None = None) -> Figure:
+def goodput(
+    scenario: str, runs: Mapping[str, Sequence[Flow]], link_mbit: float | None = None, events: Events = ()
+) -> Figure:
     """Goodput (Mbit/s) of the intervals of a run; the link rate for reference."""
     panels = _flow_panels(runs, "goodput", lambda flow: flow.goodput, kind="bins")
     marks = ((link_mbit, "link rate"),) if link_mbit else ()
-    return time_figure(heading(scenario, "goodput"), panels, Axis("goodput (Mbit/s)", marks=marks))
+    return time_figure(heading(scenario, "goodput"), panels, Axis("goodput (Mbit/s)", marks=marks, events=events))
 
 
 @styled
-def queue(scenario: str, runs: Mapping[str, Series], limit_pkts: float | None = None) -> Figure:
+def queue(scenario: str, runs: Mapping[str, Series], limit_pkts: float | None = None, events: Events = ()) -> Figure:
     """Length of the bottleneck queue (packets) over time, its limit for reference."""
     panels = [
         Panel(look.name, [Line(*runs[label], "queue", look.colour, kind="step", key=INK)], look.ours)
         for label, look in styles(runs).items()
     ]
     marks = ((limit_pkts, "limit of the queue"),) if limit_pkts else ()
-    return time_figure(heading(scenario, "bottleneck queue"), panels, Axis("queue (packets)", marks=marks))
+    axis = Axis("queue (packets)", marks=marks, events=events)
+    return time_figure(heading(scenario, "bottleneck queue"), panels, axis)
 
 
 @styled

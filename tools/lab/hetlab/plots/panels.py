@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Panels side by side with one legend and one axis: what all figures over time are made of."""
 
+import itertools
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -12,12 +14,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from hetlab.plots.style import DPI, INK, TIME, WIDE_IN, Floats
 
 OVERLAID = 3
 STRETCHES = 330
+MARKERS_OF_LINE = 9
+EVENT_COLOUR = "#6a3d9a"
+EVENT_DASHES: tuple[Any, ...] = ((0, (6, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1)))
+Events = tuple[tuple[float, str], ...]
 
 
 def envelope(t: Floats, y: Floats, columns: int) -> tuple[Floats, Floats, Floats, Floats]:
@@ -47,6 +53,7 @@ class Line:
     kind: Literal["line", "step", "bins"] = "line"
     key: str = ""
     scales: bool = True
+    marker: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,12 +67,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class Axis:
-    """The vertical axis; ``marks``: horizontal reference lines (value, text)."""
+    """The vertical axis; ``marks``: horizontal reference lines (value, text); ``events``: vertical ones (s, text)."""
 
     label: str
     zero: bool = True
     log: bool = False
     marks: tuple[tuple[float, str], ...] = ()
+    events: Events = ()
 
 
 Keys = dict[str, Any]
@@ -135,16 +143,40 @@ def keys_of(panels: Sequence[Panel], axis: Axis) -> Keys:
     keys: Keys = {}
     lines = [line for panel in panels for line in panel.lines]
     for line in sorted(lines, key=lambda line: line.kind == "step"):
-        keys.setdefault(line.role, Line2D([], [], color=line.key or line.colour, ls=line.dash, lw=line.width + 0.3))
+        how: dict[str, Any] = {"color": line.key or line.colour, "marker": line.marker, "ms": 4}
+        keys.setdefault(line.role, Line2D([], [], ls=line.dash, lw=line.width + 0.3, **how))
     if any(_crowded(line) for line in lines):
         keys["shaded: smallest to largest"] = Patch(color="#c9c9c9")
     for _value, text in axis.marks:
         keys[text] = Line2D([], [], color=INK, ls=(0, (1, 2)), lw=1)
-    return keys
+    return keys | event_keys(axis.events)
+
+
+def _event_looks(events: Events) -> dict[str, dict[str, Any]]:
+    """How each kind of event is drawn."""
+    kinds = dict.fromkeys(text for _t, text in events)
+    dashes = itertools.cycle(EVENT_DASHES)
+    return {text: {"color": EVENT_COLOUR, "ls": next(dashes), "lw": 0.8} for text in kinds}
+
+
+def event_keys(events: Events) -> Keys:
+    """Legend entries of events: one for each kind, with its number."""
+    numbers = Counter(text for _t, text in events)
+    return {f"{text} ({numbers[text]})": Line2D([], [], **how) for text, how in _event_looks(events).items()}
+
+
+def draw_events(ax: Axes, events: Events) -> None:
+    """A vertical line at each event, behind the curves."""
+    looks = _event_looks(events)
+    for at_s, text in events:
+        ax.axvline(at_s, zorder=0.9, **looks[text])
 
 
 def _cols(panels: int) -> int:
-    return 1 if panels <= 3 else 2 if panels == 4 else 3
+    """Panels in a row: none stands alone in the last one, if that can be had."""
+    if panels <= 4:
+        return 1 if panels <= 3 else 2
+    return next((cols for cols in (3, 4, 2, 5) if panels % cols != 1), 3)
 
 
 def columns_of(panels: int) -> int:
@@ -163,6 +195,9 @@ def draw(ax: Axes, line: Line, panels: int) -> None:
     how: dict[str, Any] = {"color": line.colour, "ls": line.dash, "lw": line.width}
     if not len(t):
         return
+    if line.marker:
+        number = min(len(t), columns)
+        how |= {"marker": line.marker, "ms": 4, "markevery": max(1, number // MARKERS_OF_LINE)}
     if line.kind == "bins":
         first = t[0] - (t[1] - t[0]) if len(t) > 1 else 0.0
         ax.plot(np.append(first, t), np.append(y[0], y), drawstyle="steps-pre", **how)
@@ -200,7 +235,7 @@ def time_figure(title: str, panels: list[Panel], axis: Axis) -> Figure:
     cols = _cols(len(panels))
     rows = math.ceil(len(panels) / cols)
     keys = keys_of(panels, axis)
-    height = 2.6 if len(panels) == 1 else {1: 1.5, 2: 1.7, 3: 1.35}[cols]
+    height = 2.6 if len(panels) == 1 else {1: 1.5, 2: 1.7}.get(cols, 1.35)
     names = [textwrap.wrap(panel.title, 125 // cols, max_lines=3, placeholder=" …") for panel in panels]
     above = 0.08 + 0.15 * max(len(lines) for lines in names)
     figure, axes = layout(
@@ -212,9 +247,12 @@ def time_figure(title: str, panels: list[Panel], axis: Axis) -> Figure:
             draw(ax, line, len(panels))
         for value, _text in axis.marks:
             ax.axhline(value, color=INK, ls=(0, (1, 2)), lw=0.9)
+        draw_events(ax, axis.events)
         ax.set_title("\n".join(name), loc="left", pad=3, fontsize=9, fontweight="bold" if panel.bold else "normal")
     axes[0].set_xlim(0, last or 1)
     for ax in axes:
+        if cols > 3:
+            ax.xaxis.set_major_locator(MaxNLocator(nbins=5, prune="upper"))
         if axis.log:
             ax.set_yscale("log")
             ax.yaxis.set_major_formatter(lambda value, _at: f"{value:g}")

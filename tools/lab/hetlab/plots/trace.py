@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from hetlab.plots.panels import Axis, Keys, Line, Panel, draw, keys_of, layout, limits
+from hetlab.plots.panels import Axis, Events, Keys, Line, Panel, draw, draw_events, keys_of, layout, limits
 from hetlab.plots.style import INK, WIDE_IN, Floats, Series, styled
 
 # --------------------------------------------------------- trace of santacruz
@@ -53,18 +53,24 @@ TRACE_PANEL_IN = (1.6, 1.15, 1.15, 1.6, 0.75)
 
 @styled
 def santacruz_trace(
-    title: str, flows: Sequence[TracedFlow], queue: Series, n_op_pkts: float | None, end_s: float
+    title: str,
+    flows: Sequence[TracedFlow],
+    queue: Series,
+    n_op_pkts: float | None,
+    end_s: float,
+    events: Events = (),
 ) -> Figure:
     """Queue estimate, delay, service time, window with losses, state count, one above the other.
 
-    ``queue``: times (s) and lengths (packets) of the bottleneck's; ``end_s`` of the run.
+    ``queue``: times (s) and lengths (packets) of the bottleneck's; ``end_s`` of the run; ``events`` (s, text) as
+    vertical lines.
     """
     sources = dict.fromkeys(source for flow in flows for source in flow.sources)
     words = ", then ".join(sources) or "nothing"
     panels = [Panel(label, lines) for label, lines in _trace_lines(flows)]
     panels[0].lines.insert(0, Line(*queue, "bottleneck queue, measured", MEASURED, kind="step", width=0.9))
     marks = ((n_op_pkts, "operating point N_op"),) if n_op_pkts else ()
-    keys = keys_of(panels, Axis("", marks=marks)) | _event_keys(flows)
+    keys = keys_of(panels, Axis("", marks=marks, events=events)) | _event_keys(flows)
     figure, axes = layout(
         len(panels),
         1,
@@ -82,6 +88,7 @@ def santacruz_trace(
         _low, high = limits(panel.lines, Axis(panel.title))
         ax.set_ylim(min((float(np.nanmin(line.y, initial=0)) for line in panel.lines), default=0), high)
         ax.set_ylabel(panel.title)
+        draw_events(ax, events)
     for value, _text in marks:
         axes[0].axhline(value, color=INK, ls=(0, (1, 2)), lw=0.9)
     _draw_events(axes[3], flows)

@@ -8,13 +8,15 @@ from typing import Any
 from hetlab.model.event import Change
 from hetlab.model.flow import Flow
 from hetlab.model.keys import Checked
-from hetlab.model.link import Link, Loss
+from hetlab.model.link import Link, rate_text
 from hetlab.model.scenario import WAYS, Experiment
+from hetlab.plots.panels import Events
 from hetlab.report.runs import Group
 from hetlab.results.columns import NONE
 
 MANY_FLOWS = 6
 MOST_EVENTS = 24
+MOST_MARKS = 60
 UNITS = {"ms": "ms", "s": "s", "mbit": "Mbit/s", "pkts": "pkts", "percent": "%", "bytes": "bytes", "ppm": "ppm"}
 WAY_HEADS = ("direction", "from → to", "rate", "delay", "queue", "loss", "MTU", "more")
 FLOW_HEADS = ("flow", "from → to", "protocol", "congestion control", "start", "ends after", "more")
@@ -62,25 +64,13 @@ def _way_row(name: str, link: Link, way: str) -> list[str]:
     return [
         f"{name}.{way}",
         f"{ends[0]} → {ends[1]}",
-        "unlimited" if here.rate_mbit is None else _rate(here.rate_mbit),
+        "unlimited" if here.rate_mbit is None else rate_text(here.rate_mbit),
         delay,
         queue,
-        _loss(here.loss),
+        here.loss.text,
         f"{link.mtu} bytes",
         ", ".join(text for text in others if text != NONE) or NONE,
     ]
-
-
-def _rate(mbit: float) -> str:
-    return f"{mbit * 1000:g} kbit/s" if mbit < 1 else f"{mbit:g} Mbit/s"
-
-
-def _loss(loss: Loss) -> str:
-    if loss.model == "ber":
-        return f"bit error rate {loss.ber:g}"
-    if loss.model == "gemodel":
-        return f"{loss.percent:g} % in bursts of {loss.burst_pkts:g} pkts"
-    return "none" if loss.model == "none" else f"{loss.percent:g} % {loss.model}"
 
 
 def _flow_row(flow: Flow) -> list[str]:
@@ -101,6 +91,20 @@ def _event_rows(changes: tuple[Change, ...]) -> list[list[str]]:
     rows = [[f"{c.at_s:g} s", f"{c.link}.{c.way}", more(c, head)] for c in changes[:MOST_EVENTS]]
     left = len(changes) - len(rows)
     return rows + ([["", "", f"and {left} more until {changes[-1].at_s:g} s"]] if left else [])
+
+
+def event_marks(sc: Experiment) -> Events:
+    """Changes of links as plots over time mark them: time (s) and what changes; none where they are too many."""
+    kinds: dict[float, set[str]] = {}
+    for change in sc.events:
+        values = {"delay": change.delay_ms, "rate": change.rate_mbit, "loss": change.loss_percent}
+        found = {kind for kind, value in values.items() if value is not None}
+        if change.loss_percent is not None and change.loss_percent >= 100:
+            found = found - {"loss"} | {"outage"}
+        kinds.setdefault(change.at_s, set()).update(found)
+    if len(kinds) > MOST_MARKS:
+        return ()
+    return tuple((at_s, f"link changes: {', '.join(sorted(found))}") for at_s, found in sorted(kinds.items()))
 
 
 def description(g: Group) -> dict[str, Any]:

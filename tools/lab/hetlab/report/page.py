@@ -13,7 +13,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from hetlab.errors import LabError
 from hetlab.report.description import description
-from hetlab.report.pictures import PNG, pictures_of
+from hetlab.report.findings import AS_FAST, SAME, by_chance, finding
+from hetlab.report.glossary import linked, terms
+from hetlab.report.pictures import PNG, drawing_of, pictures_of, tradeoff_of
 from hetlab.report.provenance import command_of, provenance
 from hetlab.report.runs import Group, group
 from hetlab.report.sweeps import sweeps_of
@@ -53,7 +55,9 @@ def _render(title: str, sweeps: list[dict[str, Any]], sections: list[dict[str, A
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return env.get_template("report.html.j2").render(title=title, sweeps=sweeps, sections=sections)
+    env.filters["linked"] = linked
+    rule = {"same": f"{100 * SAME:g} %", "as_fast": f"{100 * AS_FAST:g} %"}
+    return env.get_template("report.html.j2").render(title=title, sweeps=sweeps, sections=sections, terms=terms(), rule=rule)
 
 
 def _section(g: Group, pictures: Path, formats: Sequence[str]) -> dict[str, Any]:
@@ -62,7 +66,11 @@ def _section(g: Group, pictures: Path, formats: Sequence[str]) -> dict[str, Any]
         "anchor": g.slug,
         "name": g.name,
         "title": g.every[0].result.title,
+        "finding": finding(g),
+        "by_chance": by_chance(g),
         "description": description(g),
+        "tradeoff": tradeoff_of(g, pictures, formats),
+        "drawing": drawing_of(g, pictures, formats),
         "table": table(g),
         "flow_table": flow_table(g),
         "pictures": pictures_of(g, pictures, formats),

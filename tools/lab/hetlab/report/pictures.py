@@ -8,8 +8,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from hetlab.plots import bars, style, trace
+from hetlab.plots import bars, network, style, trace, tradeoff
 from hetlab.plots import flows as flow_plots
+from hetlab.report.description import event_marks
 from hetlab.report.runs import Group, Run, words_of
 from hetlab.report.series import read_delays, read_flows, read_queue, read_trace
 from hetlab.results.columns import Value, goodput, of, total_of
@@ -23,7 +24,8 @@ def trace_figure(run: Run) -> Figure | None:
     if not flows:
         return None
     name = f"{run.result.scenario}, {run.label}, seed {run.result.seed}"
-    return trace.santacruz_trace(name, flows, read_queue(run), n_op_pkts, run.result.scenario_resolved.duration_s)
+    sc = run.result.scenario_resolved
+    return trace.santacruz_trace(name, flows, read_queue(run), n_op_pkts, sc.duration_s, event_marks(sc))
 
 
 def draw_trace(run: Run) -> None:
@@ -34,6 +36,21 @@ def draw_trace(run: Run) -> None:
 
 def _figures(g: Group) -> Iterable[tuple[str, str, Figure]]:
     """Kind, description and figure; comparisons only of what there is."""
+    yield from _comparisons(g)
+    yield from _over_time(g)
+
+
+def _points(g: Group) -> dict[str, list[tuple[float, float]]]:
+    """One-way delay (p95, ms) and goodput (Mbit/s) of each run that has both."""
+    pairs = {label: [(of("owd_ms", "p95")(run), goodput(run)) for run in runs] for label, runs in g.results.items()}
+    return {
+        label: [(delay, mbit) for delay, mbit in found if delay is not None and mbit is not None]
+        for label, found in pairs.items()
+    }
+
+
+def _comparisons(g: Group) -> Iterable[tuple[str, str, Figure]]:
+    """One number of each congestion control, and the distribution of delays."""
     name, rate = g.name, g.rate_mbit
 
     def numbers(value: Value) -> dict[str, list[float]]:
@@ -49,20 +66,25 @@ def _figures(g: Group) -> Iterable[tuple[str, str, Figure]]:
         yield "retransmissions", "Retransmitted packets", bars.retransmission_bars(name, retransmits)
     if any(len(d) for d in delays.values()):
         yield "delay-cdf", "Distribution of the one-way delay, all seeds", flow_plots.delay_cdf(name, delays)
+
+
+def _over_time(g: Group) -> Iterable[tuple[str, str, Figure]]:
+    """Flows and queue of the first seed, changes of links marked."""
+    name, rate, events = g.name, g.rate_mbit, event_marks(g.resolved)
     first = {label: runs[0] for label, runs in g.runs.items()}
     flows = {label: read_flows(run) for label, run in first.items()}
     queues = {label: read_queue(run) for label, run in first.items()}
     when = f"{name}, seed {words_of(sorted({run.result.seed for run in first.values()}))}"
     if any(flows.values()):
-        yield "cwnd", f"Congestion window ({when})", flow_plots.cwnd(when, flows)
+        yield "cwnd", f"Congestion window ({when})", flow_plots.cwnd(when, flows, events)
     if any(len(t) for t, _length in queues.values()):
-        yield "queue", f"Bottleneck queue ({when})", flow_plots.queue(when, queues, g.queue_pkts)
+        yield "queue", f"Bottleneck queue ({when})", flow_plots.queue(when, queues, g.queue_pkts, events)
     if any(flows.values()):
-        yield "srtt", f"Smoothed round trip time ({when})", flow_plots.srtt(when, flows)
+        yield "srtt", f"Smoothed round trip time ({when})", flow_plots.srtt(when, flows, events)
         yield (
             "goodput",
             f"Goodput over time ({when}); in order: a filled gap releases what waited behind it",
-            flow_plots.goodput(when, flows, rate),
+            flow_plots.goodput(when, flows, rate, events),
         )
     yield from _traces(g, first)
 
@@ -78,6 +100,21 @@ def _traces(g: Group, first: Mapping[str, Run]) -> Iterable[tuple[str, str, Figu
 def pictures_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> list[dict[str, Any]]:
     """Figures of a group, written to a directory, with the bytes that the page carries."""
     return [picture(f"{g.slug}-{kind}", text, figure, directory, formats) for kind, text, figure in _figures(g)]
+
+
+def tradeoff_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> dict[str, Any] | None:
+    """Goodput against delay, the first picture; None if there are no two to compare."""
+    points = _points(g)
+    if sum(map(bool, points.values())) < 2:
+        return None
+    figure = tradeoff.throughput_delay(g.name, points, g.rate_mbit, g.path_ms)
+    text = "Goodput against one-way delay, mean of the seeds"
+    return picture(f"{g.slug}-throughput-delay", text, figure, directory, formats)
+
+
+def drawing_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> dict[str, Any]:
+    """The network as a drawing."""
+    return picture(f"{g.slug}-network", "The network", network.network(g.resolved), directory, formats)
 
 
 def picture(name: str, text: str, figure: Figure, directory: Path, formats: Sequence[str]) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hetlab.model.graph import shortest_path
 from hetlab.model.result import RunResult
-from hetlab.model.scenario import Experiment
+from hetlab.model.scenario import WAYS, Experiment
 from hetlab.plots import style
 from hetlab.results import points
 
@@ -56,6 +57,16 @@ class Group:
         """Packets that may wait at the bottleneck."""
         way = self.resolved.bottleneck
         return way.queue_pkts if way else None
+
+    @property
+    def path_ms(self) -> float | None:
+        """Delay of the path without any queue; None if delays are not recorded or a delay changes on the way."""
+        sc = self.resolved
+        if not sc.owd_pairs or any(change.delay_ms is not None for change in sc.events):
+            return None
+        ends = {name: link.ends for name, link in sc.links.items()}
+        paths = [shortest_path(ends, lambda node: node in sc.routers, src, (dst,)) for src, dst in sc.owd_pairs]
+        return min(sum(sc.links[name].way(WAYS[not forward]).delay_ms for name, forward in path) for path in paths)
 
 
 def group(found: Iterable[tuple[Path, RunResult]]) -> list[Group]:

@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tables of results: one row a congestion control, one column a number."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hetlab.model.result import RunResult
 from hetlab.plots import style
 from hetlab.report.description import MANY_FLOWS
+from hetlab.report.findings import marked
 from hetlab.report.runs import Group
 from hetlab.results.columns import COLUMNS, NONE, PAGE, Column
 from hetlab.results.intervals import over_seeds
 
 
-def _cells(results: Sequence[Sequence[RunResult]], column: Column) -> list[dict[str, Any]]:
-    """A column of the table, a cell for each congestion control; the best values are marked unless all are equal."""
-    found = [column.texts(column.over(runs)) for runs in results]
-    shown = [float(text) for text, _half in found if text != NONE]
-    best = {"high": max, "low": min}.get(column.best, lambda _values, default: default)(shown, default=None)
-    marked = len(set(shown)) > 1
+def _cells(results: Mapping[str, Sequence[RunResult]], column: Column) -> list[dict[str, Any]]:
+    """A column of the table, a cell for each congestion control; marked as report/findings.py says."""
+    best = marked(results, column)
+    found = {label: column.texts(column.over(runs)) for label, runs in results.items()}
     return [
-        {"text": text, "range": half, "best": marked and text != NONE and float(text) == best} for text, half in found
+        {"text": text, "range": half, "best": label in best and text != NONE} for label, (text, half) in found.items()
     ]
 
 
@@ -28,7 +27,7 @@ def table(g: Group) -> dict[str, Any]:
     looks = style.styles(g.runs)
     shared = any(len(run.result.tcp) > 1 for run in g.every)
     columns = [column for column in PAGE if shared or column.name != "Jain"]
-    cells = list(zip(*(_cells(list(g.results.values()), column) for column in columns), strict=True))
+    cells = list(zip(*(_cells(g.results, column) for column in columns), strict=True))
     rows = [
         {
             "cc": runs[0].cc,
