@@ -219,8 +219,8 @@ def test_parameters_have_their_own_row(basic: tuple[Path, Page]) -> None:
 def test_plots_are_in_the_page_and_beside_it(basic: tuple[Path, Page]) -> None:
     p = basic[1]
     files = {path.name for path in (basic[0] / "plots").iterdir()}
-    kinds = ("cwnd", "delay-bars", "delay-cdf", "goodput", "goodput-bars", "queue", "retransmissions", "srtt")
-    kinds += ("network", "throughput-delay")
+    kinds = {"cwnd", "delay-bars", "delay-cdf", "goodput", "goodput-bars", "queue", "retransmissions", "srtt"}
+    kinds |= {"network", "throughput-delay"}
     assert files == {f"santacruz-basic-{kind}.png" for kind in kinds}
     inside = [base64.b64decode((img["src"] or "").removeprefix("data:image/png;base64,")) for img in p.of("img")]
     assert sorted(inside) == sorted((basic[0] / "plots" / name).read_bytes() for name in files)
@@ -418,7 +418,7 @@ def test_points_of_a_sweep_are_in_the_order_of_their_values(tmp_path: Path) -> N
                 write_run(tmp_path, sc, cc, seed=seed, mbit=1 + value / 100 + seed / 10 + faster)
     p = written(tmp_path)
     anchors = [h2["id"] for h2 in p.of("h2")]
-    assert anchors == ["sweeps", *(f"basic-link-bottleneck-forward-delay_ms-{value}" for value in (5, 10, 50))]
+    assert anchors == ["sweeps", *(f"basic-link-bottleneck-forward-delay_ms-{value}" for value in (5, 10, 50)), "terms"]
     (over,) = (img for img in p.of("img") if "over delay" in (img["alt"] or ""))
     assert (
         over["alt"] == "basic: over delay (ms), link.bottleneck.forward; means, whiskers: 95 % intervals over the seeds"
@@ -435,7 +435,7 @@ def test_a_sweep_of_two_keys_is_a_picture_for_each_value_of_the_smaller(tmp_path
     points = [f"basic[loss.percent={loss},aqm={cc}]" for loss in (0.5, 1) for cc in ("fifo", "fq")]
     assert [text.partition(": over ")[0] for text in texts] == points
     write_run(tmp_path / "words", resolved() | {"name": "basic[aqm=fq]"}, "reno")
-    assert written(tmp_path / "words").of("h2") == [{"id": "basic-aqm-fq"}], "nothing to draw over"
+    assert written(tmp_path / "words").of("h2") == [{"id": "basic-aqm-fq"}, {"id": "terms"}], "nothing to draw over"
 
 
 def test_lines_of_a_sweep_are_means_with_intervals(tmp_path: Path) -> None:

@@ -57,7 +57,9 @@ def _render(title: str, sweeps: list[dict[str, Any]], sections: list[dict[str, A
     )
     env.filters["linked"] = linked
     rule = {"same": f"{100 * SAME:g} %", "as_fast": f"{100 * AS_FAST:g} %"}
-    return env.get_template("report.html.j2").render(title=title, sweeps=sweeps, sections=sections, terms=terms(), rule=rule)
+    return env.get_template("report.html.j2").render(
+        title=title, sweeps=sweeps, sections=sections, terms=terms(), rule=rule
+    )
 
 
 def _section(g: Group, pictures: Path, formats: Sequence[str]) -> dict[str, Any]:

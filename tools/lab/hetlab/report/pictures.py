@@ -112,8 +112,10 @@ def tradeoff_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> dict
     return picture(f"{g.slug}-throughput-delay", text, figure, directory, formats)
 
 
-def drawing_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> dict[str, Any]:
-    """The network as a drawing."""
+def drawing_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> dict[str, Any] | None:
+    """The network as a drawing; None of a real path, whose links nobody knows."""
+    if not g.resolved.links:
+        return None
     return picture(f"{g.slug}-network", "The network", network.network(g.resolved), directory, formats)
 
 

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hetlab.model.graph import shortest_path
 from hetlab.model.result import RunResult
-from hetlab.model.scenario import WAYS, Experiment
+from hetlab.model.scenario import Experiment
 from hetlab.plots import style
 from hetlab.results import points
 
@@ -62,11 +61,10 @@ class Group:
     def path_ms(self) -> float | None:
         """Delay of the path without any queue; None if delays are not recorded or a delay changes on the way."""
         sc = self.resolved
-        if not sc.owd_pairs or any(change.delay_ms is not None for change in sc.events):
+        if not sc.owd_pairs or not sc.links or any(change.delay_ms is not None for change in sc.events):
             return None
-        ends = {name: link.ends for name, link in sc.links.items()}
-        paths = [shortest_path(ends, lambda node: node in sc.routers, src, (dst,)) for src, dst in sc.owd_pairs]
-        return min(sum(sc.links[name].way(WAYS[not forward]).delay_ms for name, forward in path) for path in paths)
+        paths = [sc.path(src, dst) for src, dst in sc.owd_pairs]
+        return min(sum(sc.links[name].way(way).delay_ms for name, way in path) for path in paths)
 
 
 def group(found: Iterable[tuple[Path, RunResult]]) -> list[Group]:
