@@ -216,8 +216,8 @@ def test_parameters_have_their_own_row(basic: tuple[Path, Page]) -> None:
 def test_plots_are_in_the_page_and_beside_it(basic: tuple[Path, Page]) -> None:
     p = basic[1]
     files = {path.name for path in (basic[0] / "plots").iterdir()}
-    kinds = ("cwnd", "delay-bars", "delay-cdf", "goodput", "goodput-bars", "queue", "retransmissions", "srtt")
-    kinds += ("network", "throughput-delay")
+    kinds = {"cwnd", "delay-bars", "delay-cdf", "goodput", "goodput-bars", "queue", "retransmissions", "srtt"}
+    kinds |= {"network", "throughput-delay"}
     assert files == {f"santacruz-basic-{kind}.png" for kind in kinds}
     inside = [base64.b64decode((img["src"] or "").removeprefix("data:image/png;base64,")) for img in p.of("img")]
     assert sorted(inside) == sorted((basic[0] / "plots" / name).read_bytes() for name in files)

@@ -82,6 +82,8 @@ def finding(g: Group) -> str:
         return f"{told}; the delays do not differ."
     if calmest == fastest:
         return f"{told}, which is also the least."
+    if calmest < fastest:
+        return f"{told}; {_names(g, calmest)} had the least of all."
     return f"{told}; {_names(g, calmest)} had the least delay, {_range(ms, calmest, 1)} ms, {_with(g, mbit, calmest)}."
 
 
