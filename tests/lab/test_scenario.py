@@ -332,7 +332,14 @@ def test_an_element_of_a_list_is_set_and_swept(tmp_path: Path) -> None:
 
 def test_an_event_after_the_end_is_told(tmp_path: Path) -> None:
     (one,) = files.load(write(tmp_path, MINIMAL + EVENT + "delay_ms = 1\n"), ["event.0.at_s=6"])
-    assert one.scenario.unreached() == ["event.0: at_s=6 is after the end, duration_s=5: it does not happen"]
+    assert one.scenario.unreached() == ["event.0: at_s=6 is not before the end, duration_s=5: it does not happen"]
+
+
+def test_a_steady_part_after_the_end_is_told(tmp_path: Path) -> None:
+    (one,) = files.load(write(tmp_path, MINIMAL), ["measure.steady_from_s=5"])
+    assert one.scenario.unreached() == [
+        "measure.steady_from_s=5 is not before the end, duration_s=5: queue and delay have no statistics"
+    ]
 
 
 def test_circle(tmp_path: Path) -> None:

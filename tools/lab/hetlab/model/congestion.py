@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from hetlab.errors import LabError
+from hetlab.errors import LabError, meant
 
 FILE = Path(__file__).with_suffix(".toml")
 CC = re.compile(r"^[a-z0-9_]{1,15}$")
@@ -66,7 +66,7 @@ def parse(text: str) -> tuple[str, dict[str, str]]:
     head, _, rest = text.partition(":")
     cc, at, preset = head.partition("@")
     if not CC.match(cc):
-        raise LabError(f"--cc {text}: {cc!r} is not a congestion control name (a-z, 0-9, _; at most 15)")
+        raise LabError(f"--cc {text}: {cc!r} is not a congestion control name (a-z, 0-9, _; at most 15){meant(cc.lower(), known())}")
     presets = presets_of(cc)
     if at and preset not in presets:
         raise LabError(f"--cc {text}: {cc} has no preset {preset!r}; it has: {', '.join(presets) or 'none'}")

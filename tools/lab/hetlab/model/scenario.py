@@ -130,12 +130,16 @@ class Scenario(Checked):
         _known("measure.bottleneck", [self.measure.bottleneck] if self.measure.bottleneck else [], directions)
 
     def unreached(self) -> list[str]:
-        """Events that begin after the end of the run and therefore do not happen, one line each."""
-        return [
-            f"event.{i}: at_s={event.at_s:g} is after the end, duration_s={self.duration_s:g}: it does not happen"
+        """What begins after the end of the run, one line each: events that do not happen, a steady part without any."""
+        end = f"is not before the end, duration_s={self.duration_s:g}"
+        found = [
+            f"event.{i}: at_s={event.at_s:g} {end}: it does not happen"
             for i, event in enumerate(self.event)
             if event.at_s >= self.duration_s
         ]
+        if (steady_s := self.measure.steady_from_s) >= self.duration_s:
+            found.append(f"measure.steady_from_s={steady_s:g} {end}: queue and delay have no statistics")
+        return found
 
     @property
     def needs_option(self) -> bool:
