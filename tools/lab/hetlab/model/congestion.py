@@ -66,7 +66,8 @@ def parse(text: str) -> tuple[str, dict[str, str]]:
     head, _, rest = text.partition(":")
     cc, at, preset = head.partition("@")
     if not CC.match(cc):
-        raise LabError(f"--cc {text}: {cc!r} is not a congestion control name (a-z, 0-9, _; at most 15){meant(cc.lower(), known())}")
+        hint = meant(cc.lower(), known())
+        raise LabError(f"--cc {text}: {cc!r} is not a congestion control name (a-z, 0-9, _; at most 15){hint}")
     presets = presets_of(cc)
     if at and preset not in presets:
         raise LabError(f"--cc {text}: {cc} has no preset {preset!r}; it has: {', '.join(presets) or 'none'}")
