@@ -91,6 +91,11 @@ FAULTS = {
     "bad seed": (("bulk", "--seed", "-1"), ["0..4294967295"]),
     "bad set": (("bulk", "--set", "duration_s"), ["key=value"]),
     "value out of range": (("bulk", "--set", "duration_s=0"), ["duration_s", "0.01..86400"]),
+    "unknown link": (("bulk", "--set", "link.botleneck.mtu=576"), ["no link 'botleneck'", "did you mean bottleneck?"]),
+    "two in one": (("bulk", "--cc", "cubic,bbr"), ["give --cc cubic --cc bbr"]),
+    "no sweep": (("geo[loss.percent=7]",), ["geo: has no sweep", "--set KEY=VALUE"]),
+    "no list": (("bulk", "--set", 'seeds="1,2"'), ["seeds = '1,2': must be a list"]),
+    "unknown cc of a dry run": (("bulk", "--dry-run", "--cc", "santacrus"), ["did you mean santacruz?"]),
     "abstract": (("base",), ["base"]),
     "bad backend": (("bulk", "--on", "moon"), ["moon", "virtual", "host"]),
 }
@@ -109,8 +114,11 @@ def test_fault_is_named_before_anything_runs(hetlab: Hetlab, tmp_path: Path, fau
 
 def test_fault_of_one_run_keeps_the_others(hetlab: Hetlab, tmp_path: Path) -> None:
     ccs = ("reno", "santacruz:n_op=0.1", "cubic")
-    done = hetlab("run", "bulk", *(x for c in ccs for x in ("--cc", c)), *SHORT, "--out", tmp_path, "--json")
+    many = (*(x for c in ccs for x in ("--cc", c)), *SHORT, "--seeds", "2", "--out", tmp_path, "--json")
+    done = hetlab("run", "bulk", *many)
     assert done.returncode == 1
+    assert done.stderr.count("failed: ") == 1 and "santacruz:n_op=0.1 seeds 1, 2: " in done.stderr
+    assert "n_op: packets" in done.stderr
     assert {json.loads(line)["cc"] for line in done.stdout.splitlines()} == {"reno", "cubic"}
     assert "n_op=0.1 refused" in done.stderr
     assert "0.5..1000" in done.stderr
@@ -155,6 +163,10 @@ def test_table(hetlab: Hetlab, tmp_path: Path) -> None:
     done = hetlab("table", tmp_path, "--csv")
     assert done.returncode == 0, done.stderr
     assert [line.split(",")[:2] for line in done.stdout.splitlines()[1:]] == [["bulk", "reno"], ["bulk", "cubic"]]
+    assert "Jain" not in hetlab("table", tmp_path, "--markdown").stdout
+    assert "Jain" in hetlab("table", tmp_path, "--markdown", "--column", "Jain").stdout
+    shown = hetlab("table", tmp_path, env={"COLUMNS": "80"}).stdout
+    assert max(map(len, shown.splitlines())) <= 80
     done = hetlab("table", tmp_path, "--csv", "--latex")
     assert done.returncode == 2 and "--csv and --latex: one format at a time" in done.stderr
 
@@ -188,6 +200,9 @@ def test_a_command_goes_on_where_another_ended(hetlab: Hetlab, tmp_path: Path) -
     assert sorted((r["cc"], r["seed"]) for r in results) == [(cc, n) for cc in ("cubic", "reno") for n in (1, 2, 3)]
     same = {path.parts[-3:-1] for path, then in before.items() if path.stat().st_mtime_ns == then}
     assert same == {("reno", "seed-1"), ("cubic", "seed-2")}
+    rest = hetlab(*bulk, "--seeds", "4", "--out", tmp_path, "--resume", "--dry-run")
+    assert rest.stdout.splitlines()[-1].split()[:2] == ["all", "2"]
     longer = hetlab("run", "bulk", "--set", "duration_s=5", "--cc", "reno", "--out", tmp_path, "--resume")
-    assert "already" not in longer.stderr
+    assert "are taken from there" not in longer.stderr
+    assert f"{tmp_path} has 5 other runs already" in longer.stderr
     assert hetlab(*bulk, "--resume").returncode == 2

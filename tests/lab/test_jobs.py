@@ -117,5 +117,12 @@ def test_a_cc_that_no_flow_would_use_is_refused() -> None:
     fixed = files.load("bulk", ["flow.main.cc=vegas"])
     with pytest.raises(LabError, match="bulk: --cc would change nothing"):
         jobs.make(fixed, [jobs.Variant("reno")], [1])
-    (job,) = jobs.make(fixed, [], [1])[:1]
+    (job,) = jobs.make(fixed, [], [1])
     assert job.ccs == {"vegas"}
+
+
+def test_flows_that_name_theirs_are_one_run_whatever_the_scenario_compares() -> None:
+    """A row for each of ``compare`` would show the same run under ten names."""
+    two = ["flow.main.cc=cubic", 'flow.other={src="s", dst="d", cc="bbr"}', 'compare=["reno", "vegas"]']
+    (job,) = jobs.make(files.load("bulk", two), [], [1])
+    assert (job.cc, job.ccs) == ("cubic+bbr", {"cubic", "bbr"})

@@ -259,12 +259,17 @@ def test_the_command_says_what_it_leaves_out(tmp_path: Path) -> None:
     text = written(tmp_path / "a").text
     assert "run santacruz-basic --cc reno --seed 7" in text
     assert re.search(r"Not as in the scenario file .*duration_s = 5", text)
+    asked = {"wall_s": 1, "asked": ["santacruz-basic", "--set", "duration_s=5"]}
+    (tmp_path / "a" / "santacruz-basic" / "reno" / "seed-7" / "run.json").write_text(json.dumps(asked))
+    text = written(tmp_path / "a").text
+    assert "run santacruz-basic --set duration_s=5 --cc reno --seed 7" in text
+    assert "Not as in the scenario file" not in text
     own = resolved() | {"name": "mine", "title": "my own"}
     on_host = {"reproducible": False, "kernel_release": "6.1.0-9-amd64", "hashes": HASHES | {"kernel": "6.1.0-9-amd64"}}
     change(write_run(tmp_path / "b", own, "reno"), **on_host)
     text = written(tmp_path / "b").text
-    assert "run mine.toml --cc reno --seed 1 --on host" in text
-    assert "not one of this tree" in text
+    assert "run mine --cc reno --seed 1 --on host" in text
+    assert "not here now: no scenario 'mine'" in text
     write_run(tmp_path / "c", resolved() | {"name": "santacruz-basic[a=1]"}, "reno")
     assert "no such point" in written(tmp_path / "c").text
 

@@ -73,3 +73,7 @@ def test_missing_headers_are_named() -> None:
     assert done.returncode == 2 and "apt-get install linux-headers-5.0-none" in done.stderr, done.stderr
     done = call("make", "KDIR=/nowhere")
     assert done.returncode == 2 and "KDIR=" in done.stderr and "linux-headers" not in done.stderr, done.stderr
+
+
+def test_help_fits_in_80_columns() -> None:
+    assert max(map(len, call("make", "help").stdout.splitlines())) <= 80

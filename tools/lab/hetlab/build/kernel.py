@@ -113,13 +113,24 @@ def compiler() -> bytes:
     return subprocess.run(["gcc", "--version"], capture_output=True, check=False).stdout.split(b"\n")[0]
 
 
-def kernel(console: Console, patched: bool = False, debug: bool = False) -> Kernel:
-    """The lab's kernel, built if it is not there yet; ``debug`` has KASAN and UBSAN."""
-    patches, configs = _inputs(patched, debug)
+def _wanted(patches: list[Path], configs: list[Path]) -> Kernel:
+    """Where the lab's kernel of these patches and fragments is, or will be."""
     source_key = files_digest(patches, source_version().encode())
     key = files_digest(configs, source_key.encode(), compiler())
     root = BUILD / "kernel"
-    k = Kernel(root / f"src-{source_key}", root / f"um-{key}", key)
+    return Kernel(root / f"src-{source_key}", root / f"um-{key}", key)
+
+
+def built(patched: bool = False) -> Kernel | None:
+    """The lab's kernel; None where it is not built yet."""
+    k = _wanted(*_inputs(patched, debug=False))
+    return k if complete(k.source, "Makefile") and complete(k.out, "linux") else None
+
+
+def kernel(console: Console, patched: bool = False, debug: bool = False) -> Kernel:
+    """The lab's kernel, built if it is not there yet; ``debug`` has KASAN and UBSAN."""
+    patches, configs = _inputs(patched, debug)
+    k = _wanted(patches, configs)
     return ensure(console, k, patches, "linux", lambda: build(console, k, "um", "x86_64_defconfig", configs))
 
 

@@ -35,12 +35,12 @@ def _parameters(module: Path) -> set[str]:
 def check(jobs: Iterable[Job], have: Offered) -> None:
     """LabError where a job names a congestion control or a parameter that is not there."""
     for job in jobs:
-        for cc in sorted(job.ccs | {job.cc}):
+        for cc in sorted(job.ccs):
             if cc not in have:
                 raise LabError(f"{job.name}: {cc!r} is no congestion control of this kernel{_choice(cc, have)}")
         for name in job.cc_params:
-            if name not in have[job.cc]:
-                raise LabError(f"{job.name}: {job.cc} has no parameter {name!r}{_choice(name, have[job.cc])}")
+            if name not in have.get(job.cc, ()):
+                raise LabError(f"{job.name}: {job.cc} has no parameter {name!r}{_choice(name, have.get(job.cc, ()))}")
 
 
 def _choice(word: str, known: Iterable[str]) -> str:

@@ -41,7 +41,7 @@ from hetlab.cli.arguments import (
     TraceOption,
     TrafficOption,
 )
-from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, this_machine, two_hosts, virtual
+from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, still_to_run, this_machine, two_hosts, virtual
 from hetlab.cli.planned import alike, plan_table
 from hetlab.cli.tables import (
     claims_list,
@@ -126,6 +126,11 @@ def run_command(
     for line in dict.fromkeys(f"{p.name}: {text}" for p in loaded for text in p.scenario.unreached()):
         err.print(f"hetlab: {line}")
     if dry_run:
+        if on == "virtual":
+            planned = still_to_run(planned, out if resume else None)
+        if not planned:
+            print(f"nothing to run, all is in {out}")
+            return
         show(plan_table(planned, len(cpus()[: machines or None])))
         return
     directory = out or BUILD / "results" / time.strftime("%Y%m%d-%H%M%S")

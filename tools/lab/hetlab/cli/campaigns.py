@@ -21,6 +21,7 @@ from hetlab.model import jobs
 from hetlab.model.congestion import label
 from hetlab.model.job import Job
 from hetlab.model.result import RunResult
+from hetlab.results import store
 from hetlab.results.campaign import Campaign
 
 INTERRUPTED = 130
@@ -44,6 +45,7 @@ def carry_out(
     kernel.tools(err)
     kernel.skew_objects({ppm for job in planned for ppm in job.scenario.clock.values()})
     groups = jobs.by_kernel(planned, patched)
+    _tell_others(out, planned)
     built = {of: make_runner(of, group) for of, group in groups.items()}
     _writable(out)
     campaign = Campaign(out, {}, kernel.lab_digest(), report, draw_trace)
@@ -82,6 +84,14 @@ def _followed(campaign: Campaign, bar: Progress, total: int) -> Outcome:
     return outcome
 
 
+def _tell_others(out: Path, planned: list[Job]) -> None:
+    """A line where a directory has runs that are not among these: its tables and reports show them, too."""
+    ours = {store.run_dir(out, job) for job in planned}
+    others = sum(path.parent not in ours for path in out.rglob("result.json")) if out.is_dir() else 0
+    if others:
+        print(f"hetlab: {out} has {others} other runs already; its report shows them, too", file=sys.stderr)
+
+
 def _writable(out: Path) -> None:
     """LabError before anything runs where the results could not be kept."""
     try:
@@ -108,6 +118,24 @@ def virtual(machines: int | None) -> RunnerFactory:
         return VirtualRunner(k.executable, modules, machines), kernel.hashes(k, modules)
 
     return make_runner
+
+
+def still_to_run(planned: list[Job], out: Path | None) -> list[Job]:
+    """Jobs without those whose results are in ``out``; names that the kernel does not know are a LabError.
+
+    Where the kernel is not built yet nothing is known: all.
+    """
+    waiting: list[Job] = []
+    for patched, group in jobs.by_kernel(planned).items():
+        k = kernel.built(patched)
+        if not k:
+            waiting += group
+            continue
+        modules = kernel.modules(err, k)
+        offered.check(group, offered.offered(k, modules))
+        hashes, lab = kernel.hashes(k, modules), kernel.lab_digest()
+        waiting += [job for job in group if not (out and store.kept(job, out, hashes, lab))]
+    return waiting
 
 
 def emulated(series: str, clock: qemu.Clock, machines: int | None) -> RunnerFactory:
@@ -138,8 +166,11 @@ def two_hosts(options: options.Options) -> RunnerFactory:
 
 
 def fail_on(campaign: Campaign) -> None:
-    """Name every failed run and exit with 1."""
+    """Name every failed run, those of one fault together, and exit with 1."""
+    seeds: dict[tuple[str, str], list[str]] = {}
     for job, text in campaign.failed:
-        print(f"failed: {job.name} {label(job.cc, job.cc_params)} seed {job.seed}: {text}", file=sys.stderr)
+        seeds.setdefault((f"{job.name} {label(job.cc, job.cc_params)}", text), []).append(str(job.seed))
+    for (run, text), of in seeds.items():
+        print(f"failed: {run} seed{'s' * (len(of) > 1)} {', '.join(of)}: {text}", file=sys.stderr)
     if campaign.failed:
         raise typer.Exit(1)

@@ -30,14 +30,15 @@ def write(directory: Path, kind: str, each: bool, names: Sequence[str], output: 
         raise LabError("--parquet needs --output FILE")
     if not kind and output:
         raise LabError("--output needs --csv, --markdown, --latex or --parquet")
-    columns = select(names)
+    columns = select(names) if names or kind in ("csv", "parquet") else list(TERMINAL[:-1])
     lines = read(directory, each)
     if not kind:
         tables.show(*tables.results_tables(lines, tables.terminal_width(), tuple(columns) if names else TERMINAL))
     elif kind == "parquet" and output:
         _writing(output, lambda: _write_parquet(numbers(lines, columns, each), output))
     else:
-        text = as_csv(numbers(lines, columns, each)) if kind == "csv" else TEXTS[kind](lines, columns, each)
+        asked = bool(names)
+        text = as_csv(numbers(lines, columns, each)) if kind == "csv" else TEXTS[kind](lines, columns, each, asked)
         if output:
             _writing(output, lambda: output.write_text(text, encoding="utf-8"))
         else:
@@ -73,6 +74,9 @@ def read(directory: Path, each: bool) -> list[Line]:
         name = g.name if seen[g.name] == 1 else f"{g.name} ({seen[g.name]})"
         for label, runs in g.results.items():
             lines += [Line(name, label, [run]) for run in runs] if each else [Line(name, label, runs)]
+    if repeated := [name for name, times in seen.items() if times > 1]:
+        same = ", ".join(repeated)
+        print(f"hetlab: {same}: (2), (3) ... have other settings, kernels or modules than the first", file=sys.stderr)
     if not lines:
         raise LabError(f"{directory}: no runs (result.json) below this directory")
     return lines
@@ -136,25 +140,25 @@ def _write_parquet(rows: Sequence[Row], path: Path) -> None:
 # ------------------------------------------------- for people: texts
 
 
-def as_markdown(lines: Sequence[Line], columns: Columns, each: bool) -> str:
+def as_markdown(lines: Sequence[Line], columns: Columns, each: bool, all_columns: bool) -> str:
     """A pipe table."""
-    return _tabulated(lines, columns, each, "pipe")
+    return _tabulated(lines, columns, each, all_columns, "pipe")
 
 
-def as_latex(lines: Sequence[Line], columns: Columns, each: bool) -> str:
+def as_latex(lines: Sequence[Line], columns: Columns, each: bool, all_columns: bool) -> str:
     """A tabular with the rules of the package booktabs."""
-    return _tabulated(lines, columns, each, "latex_booktabs").replace("±", r"$\pm$")
+    return _tabulated(lines, columns, each, all_columns, "latex_booktabs").replace("±", r"$\pm$")
 
 
 TEXTS = {"markdown": as_markdown, "latex": as_latex}
 
 
-def _tabulated(lines: Sequence[Line], columns: Columns, each: bool, style: str) -> str:
-    """Mean, half interval and, in parentheses, median; columns that are empty everywhere are left out."""
+def _tabulated(lines: Sequence[Line], columns: Columns, each: bool, all_columns: bool, style: str) -> str:
+    """Mean, half interval and, in parentheses, median; without ``all_columns`` not those that are empty everywhere."""
     import tabulate
 
     rows = [[_text(column, line) for line in lines] for column in columns]
-    used = [(column, texts) for column, texts in zip(columns, rows, strict=True) if set(texts) != {""}]
+    used = [(column, texts) for column, texts in zip(columns, rows, strict=True) if all_columns or set(texts) != {""}]
     heads = ["scenario", "cc", "seed" if each else "seeds", *(_head(column) for column, _texts in used)]
     seeds = [str(line.runs[0].seed if each else len(line.runs)) for line in lines]
     cells = [[line.scenario for line in lines], [line.label for line in lines], seeds, *(texts for _c, texts in used)]

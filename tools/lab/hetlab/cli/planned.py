@@ -31,7 +31,7 @@ def plan_table(planned: list[Job], cpus: int) -> Table:
     t.add_column("cc", "", overflow="fold")
     t.add_column("runs", str(len(planned)), justify="right")
     t.add_column("virtual", f"{virtual:.0f} s", justify="right")
-    t.add_column("real, about", f"{_duration(real / min(cpus, len(planned)))} on {cpus} CPUs", justify="right")
+    t.add_column("real, if idle", f"{_duration(real / min(cpus, len(planned)))} on {cpus} CPUs", justify="right")
     for (name, cc), group in groupby(planned, key=lambda job: (job.name, label(job.cc, job.cc_params))):
         jobs = list(group)
         length, real = sum(job.scenario.duration_s for job in jobs), sum(map(real_s, jobs))

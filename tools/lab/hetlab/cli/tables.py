@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tables on the terminal."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -163,7 +164,7 @@ def _widths(t: Table) -> Measurement:
 
 
 def show(*shown: Table, to: Console | None = None) -> None:
-    """Print tables at the width of the terminal, where stdout is none at 200; wider rather than cut."""
+    """Print tables at the width of the terminal, where stdout is none at $COLUMNS or 200; wider rather than cut."""
     console = to or Console(highlight=False, markup=False)
     width = _width_of(console)
     for t in shown:
@@ -179,9 +180,9 @@ def show_results(rows: list[RunResult], each: bool = False) -> None:
 
 
 def terminal_width() -> int:
-    """Characters of a line of the terminal; of what is no terminal 200."""
+    """Characters of a line of the terminal; of what is no terminal $COLUMNS or 200."""
     return _width_of(Console())
 
 
 def _width_of(console: Console) -> int:
-    return console.width if console.is_terminal else 200
+    return console.width if console.is_terminal or "COLUMNS" in os.environ else 200

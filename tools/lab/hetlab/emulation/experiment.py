@@ -83,7 +83,8 @@ class Parameters:
             text=True,
             check=False,
         ).stdout
-        return next((line for line in out.splitlines() if line.startswith(f"{name}:")), "")
+        line = next((line for line in out.splitlines() if line.startswith(f"{name}:")), "")
+        return line.replace(":", ": ", 1)
 
 
 def require_cc(names: set[str]) -> None:

@@ -66,7 +66,7 @@ def parse(text: str) -> tuple[str, dict[str, str]]:
     head, _, rest = text.partition(":")
     cc, at, preset = head.partition("@")
     if not CC.match(cc):
-        hint = meant(cc.lower(), known())
+        hint = f"; give --cc {' --cc '.join(cc.split(','))}" if "," in cc else meant(cc.lower(), known())
         raise LabError(f"--cc {text}: {cc!r} is not a congestion control name (a-z, 0-9, _; at most 15){hint}")
     presets = presets_of(cc)
     if at and preset not in presets:

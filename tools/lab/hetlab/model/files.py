@@ -178,6 +178,15 @@ def assign(data: dict[str, Any], key: str, value: Any, where: str) -> None:
         inside[last] = value
 
 
+def _named(data: dict[str, Any], key: str, where: str) -> None:
+    """LabError where a key is of a link or flow that is not there."""
+    kind, *rest = key.split(".")
+    there = data.get(kind)
+    if kind in ("link", "flow") and len(rest) > 1 and isinstance(there, dict) and rest[0] not in there:
+        known = ", ".join(there) or "none"
+        raise LabError(f"{where}: no {kind} {rest[0]!r}{meant(rest[0], there)}; there are: {known}")
+
+
 def _number(part: str, of: list[Any], where: str) -> int:
     """Index of an element of a list, which counts from 0."""
     if part.isdecimal() and int(part) < len(of):
@@ -193,9 +202,13 @@ def load(name: str, sets: list[str] | None = None) -> list[Point]:
         key, eq, text = item.partition("=")
         if not eq or not key:
             raise LabError(f"--set {item}: must be key=value, e.g. link.bottleneck.forward.rate_mbit=10")
+        _named(data, key, f"--set {item}")
         assign(data, key, parse_value(text), f"--set {item}")
     validate(data, address.source)
     sweep = data.pop("sweep", {})
+    for key in (key for keys in sweep for key in keys.split("+")):
+        _named(data, key, f"{address.source}: sweep")
+    asked = (name, *(word for item in sets or [] for word in ("--set", item)))
     found = {}
     for values in itertools.product(*sweep.values()):
         at = dict(zip(sweep, values, strict=True))
@@ -203,11 +216,11 @@ def load(name: str, sets: list[str] | None = None) -> list[Point]:
         if address.point in ("", suffix):
             full = f"{address.full}[{suffix}]" if suffix else address.full
             point = _at_point(data, at, address.source)
-            found[suffix] = Point(full, address.source, validate(point, address.source))
+            found[suffix] = Point(full, address.source, validate(point, address.source), asked)
+    if not found and not sweep:
+        raise LabError(f"{address.full}: has no sweep, so no point [{address.point}]; --set KEY=VALUE changes a key")
     if not found:
-        raise LabError(
-            f"{address.full}: no point [{address.point}] of its sweep over {' and '.join(sweep) or 'nothing'}"
-        )
+        raise LabError(f"{address.full}: no point [{address.point}] of its sweep over {' and '.join(sweep)}")
     return list(found.values())
 
 

@@ -19,6 +19,7 @@ class Job(Checked):
     seed: Annotated[int, Key("seed of everything random")] = 1
     dir: Annotated[str, Key("directory of the raw files")]
     trace: Annotated[bool, Key("record the events of santacruz")] = False
+    asked: Annotated[tuple[str, ...], Key("arguments of hetlab run that gave the scenario")] = ()
     emulated: Annotated[bool, Key("the machine is emulated (QEMU)")] = False
 
     @property

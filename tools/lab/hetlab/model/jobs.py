@@ -46,10 +46,10 @@ def make(points: list[Point], variants: list[Variant], seeds: list[int] | None, 
     jobs: list[Job] = []
     for point in points:
         experiment = resolve(point)
-        tcp = [flow for flow in experiment.flows if flow.proto == "tcp"]
-        if variants and tcp and all(flow.cc for flow in tcp):
+        if variants and all_fixed(experiment):
             raise LabError(f"{point.name}: --cc would change nothing, each of its flows names its congestion control")
-        chosen = variants or [Variant(name) for name in point.scenario.compare] or [Variant("cubic")]
+        compared = [Variant(name) for name in point.scenario.compare]
+        chosen = _fixed(experiment) or variants or compared or [Variant("cubic")]
         for variant, seed in itertools.product(chosen, seeds or point.scenario.seeds):
             jobs.append(one(point, experiment, variant, seed, scratch / f"{len(jobs):05d}", trace))
     if trace and not any(job.trace for job in jobs):
@@ -57,11 +57,23 @@ def make(points: list[Point], variants: list[Variant], seeds: list[int] | None, 
     return jobs
 
 
+def all_fixed(experiment: Experiment) -> bool:
+    """Whether each TCP flow names its own congestion control, so that none is under test."""
+    tcp = [flow for flow in experiment.flows if flow.proto == "tcp"]
+    return bool(tcp) and all(flow.cc for flow in tcp)
+
+
+def _fixed(experiment: Experiment) -> list[Variant]:
+    """Of flows that all name theirs: one run, called by all the names, such as ``cubic+bbr``."""
+    named = dict.fromkeys(flow.cc for flow in experiment.flows if flow.cc)
+    return [Variant("+".join(named))] if all_fixed(experiment) else []
+
+
 def one(point: Point, experiment: Experiment, variant: Variant, seed: int, directory: Path, trace: bool = False) -> Job:
     """One run, with raw results in a directory; ``trace`` asks for the events of santacruz if a flow uses it."""
     own = point.scenario.params.get(variant.cc, {})
     params = {k: str(v) for k, v in own.items()} | variant.params
-    job = Job(scenario=experiment, cc=variant.cc, cc_params=params, seed=seed, dir=str(directory))
+    job = Job(scenario=experiment, cc=variant.cc, cc_params=params, seed=seed, dir=str(directory), asked=point.asked)
     return replace(job, trace=trace and TRACED in job.ccs)
 
 

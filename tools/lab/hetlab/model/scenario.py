@@ -165,11 +165,12 @@ def _changeable(where: str, event: Event, link: Link) -> None:
 
 @dataclass(frozen=True)
 class Point:
-    """A scenario at one point of its sweep: its full name, the file it came from, what it says."""
+    """A scenario at one point of its sweep: full name, file it came from, what it says, how it was asked for."""
 
     name: str
     source: str
     scenario: Scenario
+    asked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from hetlab.model.scenario import Scenario
 
 ADAPTER = TypeAdapter(Scenario)
 SAYS_ITS_VALUE = ("missing", "value_error")
+NO_LIST = ("tuple_type", "list_type")
 UNKNOWN = "unexpected_keyword_argument"
 
 
@@ -43,6 +44,8 @@ def _line(fault: Any, source: str) -> str:
 def _message(fault: Any) -> str:
     if fault["type"] == UNKNOWN:
         return _unknown(fault["loc"])
+    if fault["type"] in NO_LIST:
+        return "must be a list, e.g. [1, 2, 3]"
     return "is required" if fault["type"] == "missing" else fault["msg"].removeprefix("Value error, ")
 
 

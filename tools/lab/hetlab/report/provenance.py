@@ -6,9 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from hetlab.errors import LabError
-from hetlab.model import files, resolve
+from hetlab.model import files, jobs, resolve
 from hetlab.model.scenario import Experiment
 from hetlab.report.runs import Group, words_of
+from hetlab.results import store
 
 SHOWN = 15
 
@@ -33,23 +34,22 @@ def provenance(g: Group) -> list[tuple[str, str]]:
 
 def command_of(g: Group) -> tuple[str, list[str]]:
     """The command line that repeats the runs, and what it does not say."""
-    name = g.name.partition("[")[0]
-    words = ["tools/hetlab", "run", name]
+    name, *sets = store.asked(g.every[0].directory) or (g.name.partition("[")[0],)
+    words = ["tools/hetlab", "run", name, *sets]
     notes = []
     try:
-        points = {s.name: resolve.resolve(s) for s in files.load(name)}
-    except LabError:
-        words[2] = f"{name}.toml"
-        notes.append("The scenario is not one of this tree: give the path of its file.")
+        points = {s.name: resolve.resolve(s) for s in files.load(name, sets[1::2])}
+    except LabError as err:
+        notes.append(f"This scenario is not here now: {err}.")
     else:
         if g.name not in points:
             notes.append("The scenario file of this tree has no such point in its sweep.")
         elif changed := _differences(*(_comparable(sc, g) for sc in (points[g.name], g.resolved))):
-            notes.append("Not as in the scenario file of this tree (see --set): " + words_of(changed))
-        if g.name != name and g.name in points:
+            notes.append("Not as in the scenario file of this tree: " + words_of(changed))
+        if len(points) > 1 and g.name in points:
             notes.append("The command runs every point of the sweep; this is one of them.")
-    for runs in g.runs.values():
-        words += ["--cc", runs[0].label]
+    if not jobs.all_fixed(g.resolved):
+        words += [word for runs in g.runs.values() for word in ("--cc", runs[0].label)]
     seeds = sorted({run.result.seed for run in g.every})
     if len(seeds) > 1 and seeds == list(range(1, len(seeds) + 1)):
         words += ["--seeds", str(len(seeds))]

@@ -9,7 +9,7 @@
                                            the arrival of a copy, NaN: none arrived
                            trace.parquet, trace-loss.parquet, trace.png
                                           what santacruz saw and decided, with --trace
-                           run.json       wall-clock time, hash of the lab's code
+                           run.json       wall-clock time, hash of the lab's code, arguments of hetlab run
 
 Everything but run.json depends on scenario, seed, kernel and modules alone.
 """
@@ -71,7 +71,7 @@ def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float, lab: str) -
         _save_trace(raw, draft)
         for pcap in Path(job.dir).glob("*.pcap"):
             shutil.copy(pcap, draft)
-        (draft / "run.json").write_text(json.dumps({"wall_s": result.wall_s, "lab": lab}) + "\n")
+        (draft / "run.json").write_text(json.dumps({"wall_s": result.wall_s, "lab": lab, "asked": job.asked}) + "\n")
         (draft / "result.json").write_text(result.as_json(indent=1) + "\n")
     shutil.rmtree(job.dir)
     return result
@@ -176,6 +176,15 @@ def read(path: Path) -> RunResult:
         return from_json(text, json.loads(run.read_text())["wall_s"] if run.exists() else None)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as err:
         raise LabError(f"{path}: no result of a run: {err!r}") from err
+
+
+def asked(directory: Path) -> tuple[str, ...]:
+    """Arguments of hetlab run that gave a run's scenario: its name or file, each --set; empty where it is not known."""
+    try:
+        words = json.loads((directory / "run.json").read_text()).get("asked")
+    except (OSError, ValueError, AttributeError):
+        return ()
+    return tuple(map(str, words or ()))
 
 
 def series(directory: Path, name: str) -> dict[str, list[Any]]:
