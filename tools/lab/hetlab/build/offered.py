@@ -24,10 +24,11 @@ def offered(k: Kernel, modules: Path) -> Offered:
         if match := BUILT_IN.match(text):
             cc, what, name = match.groups()
             found.setdefault(cc, set()).update({name} if what == "parm" else ())
-    return found | {cc: _parameters(modules / f"{module}.ko") for cc, module in congestion.ours().items()}
+    return found | {cc: parameters(modules / f"{module}.ko") for cc, module in congestion.ours().items()}
 
 
-def _parameters(module: Path) -> set[str]:
+def parameters(module: Path) -> set[str]:
+    """Names of a module's parameters."""
     done = subprocess.run(["modinfo", "-F", "parm", str(module)], capture_output=True, text=True, check=True)
     return {line.partition(":")[0] for line in done.stdout.splitlines()}
 
@@ -35,6 +36,8 @@ def _parameters(module: Path) -> set[str]:
 def check(jobs: Iterable[Job], have: Offered) -> None:
     """LabError where a job names a congestion control or a parameter that is not there."""
     for job in jobs:
+        own = {cc: parameters(Path(candidate.ko)) for candidate in job.candidates for cc in candidate.names}
+        have = {**have, **own}
         for cc in sorted(job.ccs):
             if cc not in have:
                 raise LabError(f"{job.name}: {cc!r} is no congestion control of this kernel{_choice(cc, have)}")

@@ -42,6 +42,7 @@ from hetlab.cli.arguments import (
     TrafficOption,
 )
 from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, still_to_run, this_machine, two_hosts, virtual
+from hetlab.cli.candidates import variants_of
 from hetlab.cli.planned import alike, plan_table
 from hetlab.cli.tables import (
     claims_list,
@@ -118,7 +119,7 @@ def run_command(
     loaded = [s for name in scenarios for s in files.load(name, set_)]
     if patched is None:
         patched = any(point.scenario.needs_option for point in loaded)
-    variants = [jobs.parse_cc(text) for text in cc or []]
+    variants = variants_of(cc or [], patched, on)
     planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds), trace)
     planned = [options.fit(job, two) for job in planned] if two else planned
     if resume and not out:

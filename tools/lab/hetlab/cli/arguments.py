@@ -17,7 +17,8 @@ ScenariosArgument = Annotated[
 CcOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAME[@PRESET][:param=value,...]", help="congestion control; repeatable; default: the scenario's"
+        metavar="NAME[@PRESET][:param=value,...]",
+        help="congestion control, or a .c file of your own (docs/candidates.md); repeatable; default: the scenario's",
     ),
 ]
 SeedOption = Annotated[list[int] | None, typer.Option(metavar="N", help="seed; repeatable")]

@@ -6,6 +6,7 @@ or ``NAME.error`` (text) say how it stands.
 """
 
 import socket
+import subprocess
 import sys
 import traceback
 from pathlib import Path
@@ -15,10 +16,12 @@ from mininet.net import Mininet
 
 from hetlab.emulation.experiment import run_job, set_seed
 from hetlab.errors import LabError
-from hetlab.model.job import from_json
+from hetlab.model.job import Candidate, from_json
 
 WARM_UP_SEED = 1
 TCP_MEMORY = Path("/proc/sys/net/ipv4/tcp_mem")
+CONSOLE_LEVEL = Path("/proc/sys/kernel/printk")
+PANIC_ON_OOPS = Path("/proc/sys/kernel/panic_on_oops")
 # In pages of 4 KB: half of the machine's memory. By default the kernel closes windows from 46 MB on
 TCP_MEMORY_PAGES = 131_072
 
@@ -47,6 +50,24 @@ def warm_up() -> None:
                 client.close()
 
 
+def load(candidates: tuple[Candidate, ...], path: Path) -> None:
+    """Load the user's own modules; NAME.where says where their code is, for hetlab.machines.faults.
+
+    A fault of the kernel ends the machine: what comes after one proves nothing.
+    """
+    where = []
+    for candidate in candidates:
+        done = subprocess.run(["insmod", candidate.ko], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise LabError(f"{candidate.module}: cannot be loaded: {done.stderr.strip()}")
+        text = Path("/sys/module") / candidate.module / "sections" / ".text"
+        where.append(f"{text.read_text().strip()} {candidate.ko}")
+    if candidates:
+        PANIC_ON_OOPS.write_text("1")
+        CONSOLE_LEVEL.write_text("7")
+        path.with_suffix(".where").write_text("\n".join(where))
+
+
 def main() -> None:
     """Entry point: ``python -m hetlab.emulation.agent JOB``."""
     path = Path(sys.argv[1])
@@ -54,9 +75,11 @@ def main() -> None:
     setLogLevel("error")
     Mininet.inited = True  # skips fixLimits: it would raise the descriptor limit, see guest/bin/mnexec
     free_windows()
-    warm_up()
     try:
-        run_job(from_json(path.read_text()))
+        job = from_json(path.read_text())
+        load(job.candidates, path)
+        warm_up()
+        run_job(job)
         path.with_suffix(".done").touch()
     except LabError as err:
         leave_error(path, str(err))

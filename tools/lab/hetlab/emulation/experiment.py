@@ -45,8 +45,10 @@ PR_SET_TIMERSLACK = 29
 class Parameters:
     """Module parameters of a run; restored afterwards."""
 
-    def __init__(self, cc: str, params: dict[str, str]) -> None:
-        self.dir = Path("/sys/module") / module_of(cc) / "parameters"
+    def __init__(self, cc: str, params: dict[str, str], module: str = "", ko: str = "") -> None:
+        module = module or module_of(cc)
+        self.dir = Path("/sys/module") / module / "parameters"
+        self.ko = ko or f"{os.environ.get('HETLAB_MODULES', '')}/{module}.ko"
         self.cc = cc
         self.params = params
         self.before: dict[str, str] = {}
@@ -78,7 +80,7 @@ class Parameters:
     def _why(self, name: str) -> str:
         """Allowed range, from the module's own description of the parameter."""
         out = subprocess.run(
-            ["modinfo", "-F", "parm", os.environ.get("HETLAB_MODULES", "") + f"/{self.dir.parent.name}.ko"],
+            ["modinfo", "-F", "parm", self.ko],
             capture_output=True,
             text=True,
             check=False,
@@ -326,10 +328,12 @@ def run_job(job: Job) -> None:
     names = job.ccs
     require_cc(names)
     with ExitStack() as stack:
+        own = {candidate.module: candidate.ko for candidate in job.candidates}
         # Before the seed: starting it draws random numbers
         trace = stack.enter_context(Recording()) if job.trace else None
         seeded = set_seed(job.seed)
-        stack.enter_context(Parameters(job.cc, job.cc_params))
+        module = job.module(job.cc)
+        stack.enter_context(Parameters(job.cc, job.cc_params, module, own.get(module, "")))
         net = build_net(job.scenario, job.seed)
         run = Run(job, net)
         try:

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from hetlab import paths
 from hetlab.errors import LabError
-from hetlab.machines import qemu, qemu_files, uml
+from hetlab.machines import faults, qemu, qemu_files, standstill, uml
 from hetlab.model.job import Job
 from hetlab.model.scenario import Experiment
 from hetlab.paths import BIN, VENV
@@ -88,6 +88,7 @@ class JobInMachine:
         self.limit_s = limit_s
         self.error: str | None = None
         self.wall_s = 0.0
+        self.watch: standstill.Watch | None = None
 
     def over(self) -> bool:
         """Whether the run has ended, with success or not; LabError if the machine does not start at all."""
@@ -102,7 +103,10 @@ class JobInMachine:
         elif dead and not begun.exists():
             raise LabError(f"a virtual-time machine does not start:\n{self.machine.console_tail(20)}")
         elif dead:
-            self.error = f"the machine ended during this run:\n{self.machine.console_tail()}"
+            self.error = faults.explain(self.machine.console_tail(400), self.path.with_suffix(".where"))
+        elif self.watch and self.watch.stands_still():
+            seen = standstill.instructions(self.machine.proc.pid)
+            self.error = faults.endless(seen, self.watch.kernel, self.path.with_suffix(".where"))
         elif time.monotonic() - self.machine.started > self.limit_s:
             limit = f"no end after {self.limit_s:.0f} s of real time"
             self.error = f"{limit}: stopped (a busy loop holds virtual time still)"
@@ -125,7 +129,10 @@ class VirtualRunner(SideBySide):
         path.write_text(job.as_json())
         script = f"exec {shlex.quote(str(VENV))}/bin/python -m hetlab.emulation.agent {shlex.quote(str(path))}"
         machine = uml.boot(self.executable, self.modules, script, directory, cpu)
-        return JobInMachine(job, path, machine, wall_limit_s(job))
+        running = JobInMachine(job, path, machine, wall_limit_s(job))
+        slowest = standstill.CANDIDATE_NS if job.candidates else 1
+        running.watch = standstill.Watch(machine.proc.pid, self.executable, slowest)
+        return running
 
 
 class VmRunner(SideBySide):

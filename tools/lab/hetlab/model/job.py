@@ -5,8 +5,20 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Annotated
 
+from hetlab.model import congestion
 from hetlab.model.keys import Checked, Key, from_plain
 from hetlab.model.scenario import Experiment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate(Checked):
+    """A module of the user's own that a run loads, see hetlab.candidates."""
+
+    names: Annotated[tuple[str, ...], Key("congestion controls that it registers")]
+    module: Annotated[str, Key("its name in the kernel")]
+    ko: Annotated[str, Key("its file")]
+    digest: Annotated[str, Key("hash of its sources")]
+    top: Annotated[str, Key("directory of its sources, for messages")] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +32,7 @@ class Job(Checked):
     dir: Annotated[str, Key("directory of the raw files")]
     trace: Annotated[bool, Key("record the events of santacruz")] = False
     asked: Annotated[tuple[str, ...], Key("arguments of hetlab run that gave the scenario")] = ()
+    candidates: Annotated[tuple[Candidate, ...], Key("modules of the user's own")] = ()
     emulated: Annotated[bool, Key("the machine is emulated (QEMU)")] = False
 
     @property
@@ -35,6 +48,10 @@ class Job(Checked):
     def ccs(self) -> set[str]:
         """Congestion controls of its TCP flows."""
         return {self.cc_of(flow.cc) for flow in self.scenario.flows if flow.proto == "tcp"}
+
+    def module(self, cc: str) -> str:
+        """Module that holds the parameters of a congestion control."""
+        return next((own.module for own in self.candidates if cc in own.names), congestion.module_of(cc))
 
     def as_json(self) -> str:
         """For another process; see from_json."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from hetlab import paths
 from hetlab.errors import LabError
 from hetlab.model import congestion
-from hetlab.model.job import Job
+from hetlab.model.job import Candidate, Job
 from hetlab.model.resolve import resolve
 from hetlab.model.scenario import OPTION_SYSCTL, Experiment, Point
 
@@ -21,6 +21,7 @@ class Variant:
 
     cc: str
     params: dict[str, str] = field(default_factory=dict)
+    candidate: Candidate | None = None
 
 
 def parse_cc(text: str) -> Variant:
@@ -74,6 +75,7 @@ def one(point: Point, experiment: Experiment, variant: Variant, seed: int, direc
     own = point.scenario.params.get(variant.cc, {})
     params = {k: str(v) for k, v in own.items()} | variant.params
     job = Job(scenario=experiment, cc=variant.cc, cc_params=params, seed=seed, dir=str(directory), asked=point.asked)
+    job = replace(job, candidates=(variant.candidate,) if variant.candidate else ())
     return replace(job, trace=trace and TRACED in job.ccs)
 
 

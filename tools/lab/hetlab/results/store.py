@@ -62,7 +62,7 @@ def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float, lab: str) -
         title=raw.scenario.title,
         kernel_release=raw.meta["kernel"],
         reproducible=raw.meta["seeded"],
-        hashes=hashes,
+        hashes=hashes | own_hashes(job),
         hosts=raw.meta.get("hosts"),
         wall_s=round(wall_s, 3),
     )
@@ -75,6 +75,11 @@ def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float, lab: str) -
         (draft / "result.json").write_text(result.as_json(indent=1) + "\n")
     shutil.rmtree(job.dir)
     return result
+
+
+def own_hashes(job: Job) -> dict[str, str]:
+    """Hashes of the user's own modules that a run loads."""
+    return {"candidates": ",".join(own.digest for own in job.candidates)} if job.candidates else {}
 
 
 def kept(job: Job, out: Path, hashes: dict[str, str], lab: str) -> RunResult | None:
@@ -92,6 +97,7 @@ def kept(job: Job, out: Path, hashes: dict[str, str], lab: str) -> RunResult | N
         job.seed,
     )
     same_kernel = all(result.hashes.get(key) == hashes[key] for key in ("kernel", "modules"))
+    same_kernel &= result.hashes.get("candidates") == own_hashes(job).get("candidates")
     complete = not job.trace or (directory / "trace.parquet").exists()
     return result if same_job and same_lab and same_kernel and complete else None
 

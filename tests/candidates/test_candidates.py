@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A congestion control of the user's own is built, named, run; one that breaks the kernel costs its own runs."""
+
+from pathlib import Path
+
+import pytest
+
+from commands import Hetlab, Run
+
+pytestmark = pytest.mark.virtual
+SOURCES = Path(__file__).with_name("sources")
+AIMD = SOURCES / "tcp_aimd.c"
+SHORT = ("--set", "duration_s=4")
+
+
+def test_beside_the_kernels_own(run_json: Run, tmp_path: Path) -> None:
+    """With a parameter of its own; nothing is left in the user's directory."""
+    before = sorted(SOURCES.iterdir())
+    runs = run_json("bulk", *SHORT, "--cc", AIMD, "--cc", f"{AIMD}:alpha=8", "--cc", "reno", "--out", tmp_path)
+    plain, fast, reno = sorted(runs, key=lambda r: (r["cc"] == "reno", len(r["cc_params"])))
+    assert (plain["cc"], fast["cc_params"]) == ("aimd", {"alpha": "8"})
+    assert plain["hashes"]["candidates"] and "candidates" not in reno["hashes"]
+    assert plain["flows"][0]["goodput_mbit"] > 5
+    assert fast["queue"]["steady_mean_pkts"] > plain["queue"]["steady_mean_pkts"]
+    assert sorted(SOURCES.iterdir()) == before
+
+
+def test_a_change_of_the_file_is_another_result(run_json: Run, hetlab: Hetlab, tmp_path: Path) -> None:
+    """A repeated command takes what is there, unless the file has changed."""
+    mine = tmp_path / "tcp_mine.c"
+    mine.write_text(AIMD.read_text())
+    words = ("run", "bulk", *SHORT, "--cc", mine, "--out", tmp_path / "out")
+    hetlab(*words)
+    assert "1 runs are in" in hetlab(*words, "--resume").stderr
+    mine.write_text(AIMD.read_text().replace("/ 2, 2U", "* 3 / 4, 2U"))
+    assert "1 runs are in" not in hetlab(*words, "--resume").stderr
+
+
+def test_a_name_that_is_in_use(hetlab: Hetlab, tmp_path: Path) -> None:
+    """Of the kernel, or of another file: it gets another one, and that is told."""
+    for name, text in (("a", "cubic"), ("b", "aimd")):
+        (tmp_path / f"tcp_{name}.c").write_text(AIMD.read_text().replace('"aimd"', f'"{text}"'))
+    files = (tmp_path / "tcp_a.c", tmp_path / "tcp_b.c", AIMD)
+    done = hetlab("run", "bulk", *SHORT, *(w for f in files for w in ("--cc", f)), "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "the name cubic is in use: called cubic_2 here" in done.stderr
+    assert sorted(p.name for p in (tmp_path / "out" / "bulk").iterdir()) == ["aimd", "aimd_2", "cubic_2"]
+
+
+def test_several_names_of_one_module(hetlab: Hetlab, tmp_path: Path) -> None:
+    text = AIMD.read_text()
+    second = text[text.index("static struct tcp_congestion_ops") : text.index("static int __init")]
+    second = second.replace(" aimd __", " other __").replace('"aimd"', '"other"')
+    text = text.replace("static int __init", second + "static int __init")
+    text = text.replace(
+        "\treturn tcp_register_congestion_control(&aimd);",
+        "\ttcp_register_congestion_control(&other);\n\treturn tcp_register_congestion_control(&aimd);",
+    )
+    text = text.replace("\ttcp_unregister", "\ttcp_unregister_congestion_control(&other);\n\ttcp_unregister", 1)
+    file = tmp_path / "tcp_two.c"
+    file.write_text(text)
+    done = hetlab("run", "bulk", *SHORT, "--cc", file, "--dry-run")
+    assert [line.split()[1] for line in done.stdout.splitlines()[1:-1]] == ["aimd", "other"], done.stderr
+    done = hetlab("run", "bulk", *SHORT, "--cc", f"{file}@other", "--dry-run")
+    assert [line.split()[1] for line in done.stdout.splitlines()[1:-1]] == ["other"]
+    assert (
+        "it registers aimd, other, not othr; did you mean other?"
+        in hetlab("run", "bulk", "--cc", f"{file}@othr").stderr
+    )
+
+
+BROKEN = {
+    "syntax": ("\treturn max(tcp_snd_cwnd", "\treturn mx(tcp_snd_cwnd", ["tcp_mine.c:", "'mx'"]),
+    "symbol": ("\tca->acked = 0;", "\textern void tcp_v4_rcv2(void);\n\ttcp_v4_rcv2();", ["tcp_v4_rcv2", "--patch"]),
+    "state": ("\tu32 acked;", "\tu32 acked;\n\tu8 more[200];", ["ICSK_CA_PRIV_SIZE"]),
+    "nothing registered": (
+        "\treturn tcp_register_congestion_control(&aimd);",
+        "\treturn 0;",
+        ["registers no congestion"],
+    ),
+    "refused": ("\treturn tcp_register_congestion_control(&aimd);", "\treturn -ENODEV;", ["No such device"]),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_what_does_not_build_or_load(hetlab: Hetlab, tmp_path: Path, fault: str) -> None:
+    old, new, words = BROKEN[fault]
+    text = AIMD.read_text()
+    assert old in text
+    (tmp_path / "tcp_mine.c").write_text(text.replace(old, new))
+    done = hetlab("run", "bulk", "--cc", tmp_path / "tcp_mine.c", "--out", tmp_path / "out")
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+FATAL = {"divides": "Kernel mode signal 8", "wild": "Kernel panic", "endless": "virtual time stands still"}
+
+
+def line_of(name: str, word: str) -> str:
+    file = SOURCES / f"tcp_{name}.c"
+    return f"tcp_{name}.c:{next(i for i, text in enumerate(file.read_text().splitlines(), 1) if word in text)}"
+
+
+def test_one_that_breaks_the_kernel_costs_its_own_runs(hetlab: Hetlab, tmp_path: Path) -> None:
+    """The source line is named; the others are kept."""
+    files = [SOURCES / f"tcp_{name}.c" for name in ("divides", "wild", "endless", "nothing", "aimd")]
+    done = hetlab("run", "bulk", *SHORT, *(w for f in files for w in ("--cc", f)), "--out", tmp_path)
+    assert done.returncode == 1
+    assert sorted(p.name for p in (tmp_path / "bulk").iterdir()) == ["aimd", "nothing"]
+    for name, said in FATAL.items():
+        (line,) = (text for text in done.stderr.splitlines() if text.startswith(f"failed: bulk {name} "))
+        assert said in line
+        assert line_of(name, {"divides": "/ none", "wild": "0x10", "endless": "while"}[name]) in line
+
+
+def test_only_in_virtual_time(hetlab: Hetlab) -> None:
+    done = hetlab("run", "bulk", "--cc", AIMD, "--on", "host")
+    assert done.returncode == 2 and "in virtual time only, not --on host" in done.stderr

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which files belong to a congestion control of the user's own, and what is changed in their copy."""
+
+from pathlib import Path
+
+import pytest
+
+from hetlab.candidates import adapt, hints, sources
+from hetlab.errors import LabError
+
+pytestmark = pytest.mark.fast
+
+TABLE = """static struct tcp_congestion_ops mine __read_mostly = {{
+\t.ssthresh\t= tcp_reno_ssthresh,
+\t{extra}
+\t.name\t\t= "mine",
+}};
+static struct kobj_type other = {{
+\t.name = "mine",
+}};
+"""
+
+
+def write(top: Path, **files: str) -> Path:
+    for name, text in files.items():
+        path = top / name.replace("__", "/")
+        path = path if path.suffix or path.name == "Kbuild" else path.with_suffix(".c")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return top
+
+
+def names(s: sources.Sources) -> list[str]:
+    return sorted(map(str, s.files))
+
+
+def test_a_single_file_with_the_headers_beside_it(tmp_path: Path) -> None:
+    write(tmp_path, tcp_a="a", tcp_b="b")
+    (tmp_path / "common.h").touch()
+    s = sources.gather(str(tmp_path / "tcp_a.c"))
+    assert (s.module, s.kbuild, names(s)) == ("tcp_a", False, ["common.h", "tcp_a.c"])
+
+
+def test_rules_beside_it_are_used_where_they_make_it(tmp_path: Path) -> None:
+    write(tmp_path, tcp_a="a", more="b", Kbuild="obj-m := tcp_x.o\ntcp_x-objs := \\\n\ttcp_a.o more.o\n")
+    assert sources.gather(str(tmp_path)).module == "tcp_x"
+    assert not sources.gather(str(tmp_path / "tcp_a.c")).kbuild
+    (tmp_path / "Kbuild").write_text("obj-$(CONFIG_X) += tcp_a.o # one\nobj-m += more.o")
+    assert sources.gather(str(tmp_path / "tcp_a.c")).kbuild
+    with pytest.raises(LabError, match=r"make tcp_a, more: name the \.c file of one"):
+        sources.gather(str(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "said"), [("none.c", "no such file"), ("a.txt", "must be a .c file"), (".", "obj-m")])
+def test_what_is_no_candidate(tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(LabError, match=said):
+        sources.gather(str(tmp_path / name))
+
+
+def test_a_tree_is_not_eaten_whole(tmp_path: Path) -> None:
+    (tmp_path / "tcp_a.c").write_text(" " * (sources.LIMIT_BYTES + 1))
+    with pytest.raises(LabError, match="more than 20 MB"):
+        sources.gather(str(tmp_path / "tcp_a.c"))
+
+
+def test_contents_make_the_digest(tmp_path: Path) -> None:
+    write(tmp_path, tcp_a="a")
+    first = sources.gather(str(tmp_path / "tcp_a.c")).digest
+    write(tmp_path, tcp_a="b")
+    assert sources.gather(str(tmp_path / "tcp_a.c")).digest != first
+
+
+def test_names_are_those_of_the_table_alone() -> None:
+    files = {"tcp_a.c": TABLE.format(extra=""), "b.c": 'struct x y = {\n\t.name = "no",\n};\n'}
+    assert adapt.names(files) == ["mine"]
+    renamed = adapt.rename(files, {"mine": "mine_2", "no": "yes"})
+    assert renamed["tcp_a.c"].count('"mine_2"') == 1 and '.name = "mine",' in renamed["tcp_a.c"]
+    assert renamed["b.c"] == files["b.c"]
+
+
+def test_old_names_of_functions_are_told() -> None:
+    text = "int f(void) { return prandom_u32_max(3) + tcp_time_stamp(tp) - tcp_time_stamp; }"
+    (changed,), notes = adapt.adapt({"a.c": text})[0].values(), adapt.adapt({"a.c": text})[1]
+    assert changed == "int f(void) { return get_random_u32_below(3) + tcp_time_stamp_ms(tp) - tcp_jiffies32; }"
+    assert len(notes) == 3 and all(note.startswith("a.c: ") for note in notes)
+
+
+def test_cong_control_of_older_kernels_is_wrapped() -> None:
+    old = "static void main_(struct sock *sk, const struct rate_sample *rs)\n{\n}\n"
+    files, notes = adapt.adapt({"a.c": old + TABLE.format(extra=".cong_control = main_,")})
+    text = files["a.c"]
+    assert ".cong_control = main__adapted," in text and "\tmain_(sk, rs);" in text
+    assert text.index("main__adapted(struct sock") < text.index("struct tcp_congestion_ops")
+    assert notes == ["a.c: cong_control(sk, ack, flag, rs) since 6.10, main_() has 2 arguments: wrapped"]
+    new = old.replace("sk, const", "sk, u32 ack, int flag, const")
+    assert adapt.adapt({"a.c": new + TABLE.format(extra=".cong_control = main_,")})[1] == []
+
+
+def test_what_the_compiler_says_is_explained() -> None:
+    log = """/b/tcp_a.c:7:2: error: 'struct tcp_congestion_ops' has no member named 'tso_segs'
+/b/tcp_a.c:9:2: warning: something
+ERROR: modpost: "tcp_secret" [/b/tcp_a.ko] undefined!"""
+    assert hints.faults(log, "/b") == ["tcp_a.c:7: 'struct tcp_congestion_ops' has no member named 'tso_segs'"]
+    assert hints.undefined(log) == ["tcp_secret"]
+    first, second = hints.hints(log)
+    assert "min_tso_segs" in first and "tcp_secret" in second

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a compiler's or linker's complaint about a candidate means on the lab's kernel, and what to do."""
+
+import re
+
+UNDEFINED = re.compile(r'modpost: "(\w+)" \[[^\]]+\] undefined')
+FAULT = re.compile(r"^.*?([\w./+-]+\.[chS]):(\d+):(?:(\d+):)? (?:fatal )?error: (.*)$", re.M)
+
+# A pattern of what was said, and its explanation
+KNOWN = (
+    (
+        r"has no member named .tso_segs.",
+        "tso_segs is an operation of kernels with BBRv3's patches; a stock one has min_tso_segs(sk), which gives the "
+        "smallest number of segments of a burst. Give that, or the kernel changes by --patch.",
+    ),
+    (
+        r"has no member named .tso_segs_goal.",
+        "tso_segs_goal is min_tso_segs(sk) since 4.20, and gives a smallest number, not the number itself.",
+    ),
+    (
+        r"has no member named .(fast_ack_mode|tx_in_flight|is_acking_tlp_retrans_seq|skb_marked_lost|lost|tx.*)\b",
+        "this field comes with kernel changes, as those of BBRv3: give them by --patch.",
+    ),
+    (
+        r"incompatible.pointer.type.*cong_control|initialization of .*rate_sample.*from incompatible",
+        "cong_control is (sk, ack, flag, rs) since 6.10 and was (sk, rs) before; define the function in the file that "
+        "has the table of operations, and it is adapted.",
+    ),
+    (
+        r"implicit declaration of function .(do_gettimeofday|getnstimeofday|current_kernel_time)",
+        "gone since 5.0: ktime_get_ns() or tcp_sk(sk)->tcp_mstamp (microseconds).",
+    ),
+    (r"implicit declaration of function .setup_timer", "gone since 4.15: timer_setup()."),
+    (
+        r"size of unnamed array is negative|BUILD_BUG_ON failed",
+        "the state is larger than ICSK_CA_PRIV_SIZE (104).",
+    ),
+)
+
+
+def faults(log: str, top: str) -> list[str]:
+    """The compiler's errors, a line each, files by their names below ``top``: ``FILE:LINE: text``."""
+    found = []
+    for match in FAULT.finditer(log):
+        file = match[1].removeprefix(f"{top}/")
+        found.append(f"{file}:{match[2]}: {match[4]}")
+    return list(dict.fromkeys(found))
+
+
+def undefined(log: str) -> list[str]:
+    """Symbols that the kernel does not give to modules."""
+    return sorted(set(UNDEFINED.findall(log)))
+
+
+def hints(log: str) -> list[str]:
+    """Explanations of what was said."""
+    found = [text for pattern, text in KNOWN if re.search(pattern, log)]
+    if symbols := undefined(log):
+        found.append(
+            f"the kernel does not have, or does not export to modules, {', '.join(symbols)}: do without, or give the "
+            "kernel changes by --patch."
+        )
+    return found

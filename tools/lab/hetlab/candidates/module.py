@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Compile a candidate against the lab's kernel, outside of the user's tree, and find what it registers."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from hetlab.build import kernel
+from hetlab.candidates import adapt, hints
+from hetlab.candidates.sources import Sources
+from hetlab.errors import LabError
+from hetlab.machines import exec_uml
+from hetlab.paths import BUILD
+
+# The kernel's own warnings are of no use to the author of another kernel's code; errors stay errors
+FLAGS = "-g -Wno-error"
+SHOWN_FAULTS = 12
+LOAD_LIMIT_S = 30
+AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
+LONGEST = 15  # characters of a name in the kernel
+
+
+@dataclass(frozen=True)
+class Module:
+    """A loadable module of a candidate.
+
+    ``name``: in the kernel; ``names``: of congestion controls that it registers; ``digest``: of its sources; ``top``:
+    where these are; ``notes``: what was changed in the copy of them.
+    """
+
+    name: str
+    ko: str
+    names: tuple[str, ...]
+    digest: str
+    top: str
+    notes: tuple[str, ...]
+
+
+def module(console: Console, k: kernel.Kernel, s: Sources, taken: Collection[str] = ()) -> Module:
+    """The module of a candidate, compiled and loaded once to see that it does; names in ``taken`` are changed.
+
+    LabError with the compiler's words, file and line, or the kernel's, where it cannot be had.
+    """
+    files, notes = _copies(s, taken)
+    key = kernel.digest(k.key.encode(), s.module.encode(), json.dumps(files, sort_keys=True).encode())
+    directory = BUILD / "candidates" / key
+    known = directory / "module.json"
+    with kernel.locked(BUILD / "candidates"):
+        if not known.exists():
+            console.print(f"building {s.module} from {s.top}")
+            shutil.rmtree(directory, ignore_errors=True)
+            _compile(k, s, files, directory)
+            names = _registered(k, directory / f"{s.module}.ko", s)
+            made = Module(
+                s.module.replace("-", "_"), str(directory / f"{s.module}.ko"), names, s.digest, str(s.top), tuple(notes)
+            )
+            known.write_text(json.dumps(asdict(made)))
+    values = json.loads(known.read_text())
+    return Module(**values | {"names": tuple(values["names"]), "notes": tuple(values["notes"])})
+
+
+def _copies(s: Sources, taken: Collection[str]) -> tuple[dict[str, str], list[str]]:
+    """Texts to be compiled, and what was changed in them."""
+    texts = {str(file): (s.top / file).read_text(errors="surrogateescape") for file in s.files}
+    texts, notes = adapt.adapt(texts)
+    new = {name: _free(name, taken) for name in adapt.names(texts) if name in taken}
+    notes += [f"the name {old} is in use: called {now} here" for old, now in new.items()]
+    return adapt.rename(texts, new), notes
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """A name that is not in use, of at most 15 characters."""
+    for number in range(2, 100):
+        end = f"_{number}"
+        if (new := name[: LONGEST - len(end)] + end) not in taken:
+            return new
+    raise LabError(f"{name}: every name like it is in use")
+
+
+def _compile(k: kernel.Kernel, s: Sources, files: dict[str, str], directory: Path) -> None:
+    """Write the sources and run the kernel's make; LabError with the first faults."""
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, errors="surrogateescape")
+    if not s.kbuild:
+        for rules in ("Makefile", "Kbuild"):
+            (directory / rules).unlink(missing_ok=True)
+        (directory / "Kbuild").write_text(f"obj-m := {s.module}.o\n")
+    make = ["make", "-C", str(k.source), "ARCH=um", f"O={k.out}", f"M={directory}", f"KCFLAGS={FLAGS}"]
+    done = subprocess.run(
+        [*make, "CONFIG_WERROR=", f"{s.module}.ko"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
+        check=False,
+    )
+    (directory / "build.log").write_text(done.stdout)
+    if done.returncode:
+        raise LabError(_told(s, done.stdout, directory))
+
+
+def _told(s: Sources, log: str, directory: Path) -> str:
+    """What the compiler said, with files as the user knows them."""
+    found = [f"{s.top}/{line}" for line in hints.faults(log, str(directory))][:SHOWN_FAULTS]
+    said = found or [line for line in log.splitlines() if "rror" in line][:SHOWN_FAULTS] or log.splitlines()[-5:]
+    explained = [f"hint: {text}" for text in hints.hints(log)]
+    return "\n".join(
+        [f"{s.module} does not build for the lab's kernel:", *said, *explained, f"all of it: {directory}/build.log"]
+    )
+
+
+def _registered(k: kernel.Kernel, ko: Path, s: Sources) -> tuple[str, ...]:
+    """Names that loading the module adds to the kernel's; LabError where it cannot be loaded or adds none."""
+    out = ko.with_name("loaded")
+    script = f"cat {AVAILABLE} > {out}; insmod {ko} 2> {out}.err; cat {AVAILABLE} >> {out}; dmesg > {out}.dmesg"
+    out.unlink(missing_ok=True)
+    with open(os.devnull, "wb") as nowhere:
+        exec_uml.execute(k.executable, ko.parent / "none", ["bash", "-c", script], LOAD_LIMIT_S, nowhere)
+    lines = out.read_text().splitlines() if out.exists() else []
+    if len(lines) < 2:
+        raise LabError(f"{s.module}: the machine did not survive loading it; see {ko.parent}")
+    before, after = (set(line.split()) for line in lines[:2])
+    if names := tuple(sorted(after - before)):
+        return names
+    said = ko.with_name("loaded.err").read_text().strip() or "it registers no congestion control"
+    words = [
+        line.partition("] ")[2] for line in ko.with_name("loaded.dmesg").read_text().splitlines() if s.module in line
+    ]
+    raise LabError("\n".join([f"{s.module}: {said}", *words[-5:]]))

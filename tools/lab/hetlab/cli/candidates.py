@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What ``--cc`` names: congestion controls that are there, and files of the user's own, built for the runs."""
+
+import re
+from collections.abc import Sequence
+
+from hetlab.build import kernel, offered
+from hetlab.candidates import module, sources
+from hetlab.cli.campaigns import err
+from hetlab.errors import LabError, meant
+from hetlab.model import congestion, jobs
+from hetlab.model.job import Candidate
+
+FILE = re.compile(r"^(?P<path>[^:]*?(?:\.c|/[^:@]*))(?:@(?P<name>\w+))?(?P<params>:.*)?$")
+
+
+def variants_of(texts: Sequence[str], patched: bool = False, on: str = "virtual") -> list[jobs.Variant]:
+    """Congestion controls with parameters; ``FILE.c[@NAME][:param=value,...]`` is built, and is all that it registers.
+
+    LabError where one cannot be had.
+    """
+    found: list[jobs.Variant] = []
+    for text in texts:
+        file = FILE.match(text)
+        if not file:
+            found.append(jobs.parse_cc(text))
+        elif on != "virtual":
+            raise LabError(f"--cc {text}: files of one's own are run in virtual time only, not --on {on}")
+        else:
+            found += _built(text, file, patched, {v.cc for v in found})
+    return found
+
+
+def _built(text: str, file: re.Match[str], patched: bool, taken: set[str]) -> list[jobs.Variant]:
+    """Variants of a file, named apart from the kernel's and from those before."""
+    k = kernel.kernel(err, patched)
+    taken = taken | set(offered.offered(k, kernel.modules(err, k)))
+    made = module.module(err, k, sources.gather(file["path"]), taken)
+    for note in made.notes:
+        err.print(f"hetlab: {file['path']}: {note}")
+    wanted = file["name"]
+    if wanted and wanted not in made.names:
+        raise LabError(f"--cc {text}: it registers {', '.join(made.names)}, not {wanted}{meant(wanted, made.names)}")
+    own = Candidate(names=made.names, module=made.name, ko=made.ko, digest=made.digest, top=made.top)
+    params = congestion.parse(f"{made.names[0]}{file['params'] or ''}")[1]
+    return [jobs.Variant(name, params, own) for name in ((wanted,) if wanted else made.names)]

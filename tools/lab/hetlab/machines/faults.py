@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a machine's console says of its end, with the file and line of a user's own module."""
+
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from hetlab.errors import LabError
+
+# symbol+0xOFFSET/0xSIZE [module], as the kernel prints a place in its code
+PLACE = re.compile(r"(\w+)\+0x([0-9a-f]+)/0x[0-9a-f]+ \[(\w+)\]")
+ADDRESS = re.compile(r"\bip (0x[0-9a-f]+|[0-9a-f]{8,16})\b")
+FATAL = re.compile(r"Kernel panic|BUG: |Oops")
+SAID_LINES = 8
+REGISTER_LINES = 30  # before a panic, the place among them
+
+
+def explain(console: str, where: Path) -> str:
+    """The end of a machine that ended during a run."""
+    lines = [line.partition("] ")[2] if line.startswith("[") else line for line in console.splitlines()]
+    fatal = next((i for i, line in enumerate(lines) if FATAL.search(line)), None)
+    said = lines[-SAID_LINES:] if fatal is None else lines[fatal:][:SAID_LINES]
+    begin = lines if fatal is None else lines[max(fatal - REGISTER_LINES, 0) :]
+    found = dict.fromkeys(place for text in begin for place in _places(text, where))
+    if found and fatal is not None:
+        return f"the machine ended during this run: {lines[fatal]}: at {', '.join(found)}"
+    return "\n".join(["the machine ended during this run:", *said])
+
+
+def endless(seen: Sequence[int], kernel: Path, where: Path) -> str:
+    """A machine whose virtual time stands still: where its processor is, best in a module of the user's own."""
+    own = Counter(line for at in seen if (line := _line_at(at, where)))
+    places = own or Counter(_symbol_at(at, kernel) for at in seen)
+    text = f": {', '.join(place for place, _times in places.most_common(3))}" if places else ""
+    return f"stopped: it computes, and virtual time stands still{text}"
+
+
+def _modules(where: Path) -> list[tuple[int, Path]]:
+    """Begin of the code of each of the user's own modules, and its file."""
+    if not where.exists():
+        return []
+    return [(int(line.split()[0], 16), Path(line.split()[1])) for line in where.read_text().splitlines()]
+
+
+def _places(text: str, where: Path) -> list[str]:
+    """Source lines of the places in the user's modules that a line of the console names."""
+    files = {ko.stem: ko for _begin, ko in _modules(where)}
+    found = []
+    for symbol, offset, module in PLACE.findall(text):
+        if module in files and (start := _start_of(files[module], symbol)) is not None:
+            found.append(f"{symbol}(), {_line(files[module], start + int(offset, 16))}")
+    return found + [line for ip in ADDRESS.findall(text) if (line := _line_at(int(ip, 16), where))]
+
+
+def _start_of(ko: Path, symbol: str) -> int | None:
+    for line in _run("nm", str(ko)).splitlines():
+        words = line.split()
+        if len(words) == 3 and words[2] == symbol:
+            return int(words[0], 16)
+    return None
+
+
+def _line_at(at: int, where: Path) -> str:
+    """Source line of an address; empty where it is not in a module of the user's own."""
+    for begin, ko in _modules(where):
+        if begin <= at < begin + _text_bytes(ko):
+            return _line(ko, at - begin)
+    return ""
+
+
+def _text_bytes(ko: Path) -> int:
+    rows = (line.split() for line in _run("objdump", "-h", str(ko)).splitlines())
+    return next((int(row[2], 16) for row in rows if len(row) > 2 and row[1] == ".text"), 0)
+
+
+def _line(ko: Path, offset: int) -> str:
+    """``FILE:LINE`` of an offset in the code of a module that was built with -g."""
+    said = _run("addr2line", "-e", str(ko), "-j", ".text", f"{offset:#x}").strip()
+    return said.removeprefix(f"{ko.parent}/")
+
+
+def _symbol_at(at: int, kernel: Path) -> str:
+    """Function of the kernel that an address is in."""
+    name = ""
+    for line in kernel.with_name("System.map").read_text().splitlines():
+        address, _kind, symbol = line.split()
+        if int(address, 16) > at:
+            break
+        name = symbol
+    return f"{name}() of the kernel" if name else f"{at:#x}"
+
+
+def _run(*args: str) -> str:
+    try:
+        return subprocess.run(args, capture_output=True, text=True, check=False).stdout
+    except OSError as err:
+        raise LabError(f"{args[0]}: {err.strerror}") from err

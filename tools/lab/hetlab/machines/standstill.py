@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Whether a virtual-time machine computes without its time moving on, and where its processor is then.
+
+Both are read from outside, so that no run is changed by being watched.
+"""
+
+import ctypes
+import functools
+import os
+import struct
+import time
+from pathlib import Path
+
+# Kernel code that never returns; 20 s of a CPU are what the whole of most runs takes
+LIMIT_CPU_S = 20.0
+# A busy loop with cpu_relax() moves virtual time on by 1 ns a turn: 0.75 s in 20 s. A flow of 10 Gbit/s: by 3 s
+CANDIDATE_NS = 1_000_000_000
+SAMPLES, APART_S = 30, 0.003
+CLOCK = "time_travel_time"
+PTRACE_GETREGS, PTRACE_ATTACH, PTRACE_DETACH = 12, 16, 17
+RIP, REGISTERS = 16, 27  # of struct user_regs_struct on x86-64
+WALL = 0x40000000  # __WALL
+
+
+@functools.cache
+def address_of(executable: Path, symbol: str) -> int | None:
+    """Address of a variable of the kernel, from System.map beside it; None where there is none."""
+    try:
+        lines = executable.with_name("System.map").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[0], 16) for line in lines if line.endswith(f" {symbol}")), None)
+
+
+class Watch:
+    """Compares the CPU time that a machine used with its virtual time."""
+
+    def __init__(self, pid: int, executable: Path, least_ns: int = 1) -> None:
+        self.pid = pid
+        self.kernel = executable
+        self.address = address_of(executable, CLOCK)
+        self.least_ns = least_ns
+        self.seen: int | None = None
+        self.since_cpu_s = 0.0
+
+    def stands_still(self) -> bool:
+        """Whether virtual time moved less than ``least_ns`` in LIMIT_CPU_S of its CPU; False if that cannot be seen."""
+        try:
+            now, cpu_s = self._virtual_ns(), self._cpu_s()
+        except (OSError, ValueError, IndexError):
+            return False
+        if now is None or self.seen is None or now - self.seen >= self.least_ns:
+            self.seen, self.since_cpu_s = now, cpu_s
+            return False
+        return cpu_s - self.since_cpu_s > LIMIT_CPU_S
+
+    def _virtual_ns(self) -> int | None:
+        if self.address is None:
+            return None
+        with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
+            memory.seek(self.address)
+            return int.from_bytes(memory.read(8), "little")
+
+    def _cpu_s(self) -> float:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def instructions(pid: int) -> list[int]:
+    """Where a process is, again and again."""
+    found = []
+    for _ in range(SAMPLES):
+        found.append(instruction(pid))
+        time.sleep(APART_S)
+    return [at for at in found if at is not None]
+
+
+def instruction(pid: int) -> int | None:
+    """Address of the instruction that a process is at; None where it cannot be stopped."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    libc.ptrace.restype = ctypes.c_long
+    if libc.ptrace(PTRACE_ATTACH, pid, None, None):
+        return None
+    os.waitpid(pid, WALL)
+    registers = ctypes.create_string_buffer(8 * REGISTERS)
+    failed = libc.ptrace(PTRACE_GETREGS, pid, None, registers)
+    libc.ptrace(PTRACE_DETACH, pid, None, None)
+    return None if failed else int(struct.unpack(f"<{REGISTERS}Q", registers.raw)[RIP])
