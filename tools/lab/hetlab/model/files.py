@@ -22,6 +22,7 @@ from hetlab.model.scenario import Point
 from hetlab.model.validate import validate
 from hetlab.paths import PAPERS
 
+OF_OTHERS = ("case", "judge")  # tables of hetlab.judge in a scenario file
 INHERITED_TEXTS = ("title", "note")
 
 
@@ -198,6 +199,8 @@ def load(name: str, sets: list[str] | None = None) -> list[Point]:
     """Load a scenario with ``--set`` overrides; each point of its sweep, or the one that is named."""
     address = find(name)
     data = chosen(read(address.path), address)
+    for table in OF_OTHERS:
+        data.pop(table, None)
     for item in sets or []:
         key, eq, text = item.partition("=")
         if not eq or not key:

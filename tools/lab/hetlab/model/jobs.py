@@ -70,6 +70,11 @@ def _fixed(experiment: Experiment) -> list[Variant]:
     return [Variant("+".join(named))] if all_fixed(experiment) else []
 
 
+def label_of(variant: Variant) -> str:
+    """``cc@preset:param=value``."""
+    return congestion.label(variant.cc, variant.params)
+
+
 def one(point: Point, experiment: Experiment, variant: Variant, seed: int, directory: Path, trace: bool = False) -> Job:
     """One run, with raw results in a directory; ``trace`` asks for the events of santacruz if a flow uses it."""
     own = point.scenario.params.get(variant.cc, {})

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Cases of the gauntlet: scenario files with a table [case] and tables [[judge]].
+
+``[case]`` says what it is (group, covers, quick); each ``[[judge]]`` a measure, its keywords, and a limit:
+``at_most`` or ``at_least`` a number, or that number times (``of``) and plus (``plus``) what another congestion control
+gets in the same place.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from hetlab.errors import LabError, meant
+from hetlab.judge.measures import MEASURES, keywords
+from hetlab.model import files
+from hetlab.model.keys import Checked, Key, ModelError
+from hetlab.paths import LAB
+
+GAUNTLET = LAB / "gauntlet"
+Grade = Literal["must", "good"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement(Checked):
+    """What is asked of a case."""
+
+    measure: Annotated[str, Key("name of a measure")]
+    with_: Annotated[dict[str, str | float], Key("its keywords")] = field(default_factory=dict)
+    at_most: Annotated[float | None, Key("largest value that passes")] = None
+    at_least: Annotated[float | None, Key("smallest value that passes")] = None
+    of: Annotated[str | None, Key("times what this congestion control gets in the same place")] = None
+    plus: Annotated[float, Key("and this added")] = 0
+    grade: Annotated[Grade, Key("must: the case fails without; good: a second grade")] = "must"
+    source: Annotated[str, Key("where the limit comes from")] = ""
+
+    def check(self) -> None:
+        """Refuse what does not fit together: ModelError."""
+        if self.measure not in MEASURES:
+            hint = f"{meant(self.measure, MEASURES)}; there are: {', '.join(MEASURES)}"
+            raise ModelError(f"measure: no {self.measure!r}{hint}")
+        known = keywords(self.measure)
+        for name in self.with_:
+            if name not in known:
+                raise ModelError(f"with.{name}: {self.measure} takes {', '.join(known) or 'no keywords'}")
+        if self.at_most is not None and self.at_least is not None:
+            raise ModelError("give at_most or at_least, not both")
+        if self.of and self.at_most is None and self.at_least is None:
+            raise ModelError("of: needs at_most or at_least, which it is multiplied by")
+
+    @property
+    def unit(self) -> str:
+        """Unit of its measure."""
+        return MEASURES[self.measure][1]
+
+    @property
+    def text(self) -> str:
+        """In words: ``util from 8 s: at least 0.9``."""
+        words = " ".join(f"{k.removesuffix('_s').replace('_', ' ')} {v}" for k, v in self.with_.items())
+        limit = self.at_most if self.at_most is not None else self.at_least
+        if limit is None:
+            return f"{self.measure} {words}".strip()
+        bound = "at most" if self.at_most is not None else "at least"
+        number = f"{limit:g}" + (f" x {self.of}" if self.of else "") + (f" + {self.plus:g}" if self.plus else "")
+        return f"{self.measure} {words}".strip() + f": {bound} {number}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case(Checked):
+    """A scenario with what is asked of it."""
+
+    id: Annotated[str, Key("its name, that of its file")]
+    group: Annotated[str, Key("group of the scorecard")]
+    covers: Annotated[str, Key("cases of the suites that it stands for")] = ""
+    quick: Annotated[bool, Key("part of the quick set")] = False
+    cost_s: Annotated[float, Key("seconds of a CPU that one run takes, about")] = 3
+    judge: Annotated[tuple[Judgement, ...], Key("what is asked")]
+    path: Annotated[str, Key("its file")] = ""
+
+
+ADAPTER = TypeAdapter(Case)
+
+
+def load(path: Path) -> Case:
+    """A case; LabError naming file and key."""
+    data = files.read(path)
+    head = data.get("case")
+    if not isinstance(head, dict):
+        raise LabError(f"{path}: lacks the table [case]")
+    judged = [_spelt(item) for item in data.get("judge", [])]
+    try:
+        return ADAPTER.validate_python(head | {"id": path.stem, "judge": judged, "path": str(path)})
+    except ValidationError as err:
+        places = [f"{path.name}: {'.'.join(map(str, f['loc']))}: {f['msg']}" for f in err.errors()]
+        raise LabError("\n".join(places)) from err
+
+
+def _spelt(item: Any) -> Any:
+    """A table of the file: ``with`` is a word of Python's."""
+    if not isinstance(item, dict):
+        return item
+    return {("with_" if key == "with" else key): value for key, value in item.items()}
+
+
+def every() -> dict[str, Case]:
+    """All cases by their names, in the order of groups."""
+    found = [load(path) for path in sorted(GAUNTLET.glob("*.toml")) if not path.stem.startswith("_")]
+    return {case.id: case for case in sorted(found, key=lambda case: (case.group, case.id))}
+
+
+def select(names: list[str], groups: list[str], quick: bool) -> list[Case]:
+    """Cases by how their names begin, by group (its letter or a word of it), the quick ones; LabError for none."""
+    cases = list(every().values())
+    for name in names:
+        if not any(case.id.startswith(name) for case in cases):
+            raise LabError(f"--case {name}: no such case{meant(name, [c.id for c in cases])}; see hetlab judge --list")
+    for group in groups:
+        if not any(in_group(case, group) for case in cases):
+            known = dict.fromkeys(case.group for case in cases)
+            raise LabError(f"--group {group}: no such group; there are: {', '.join(known)}")
+    chosen = [c for c in cases if not names or any(c.id.startswith(n) for n in names)]
+    chosen = [c for c in chosen if not groups or any(in_group(c, g) for g in groups)]
+    return [c for c in chosen if c.quick or not quick]
+
+
+def in_group(case: Case, word: str) -> bool:
+    """Whether a group is meant by its letter, or by the begin of one of its words."""
+    letter, _, title = case.group.partition(" ")
+    return word.lower() == letter.lower() or any(w.startswith(word.lower()) for w in title.lower().split())

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Verdicts: what a congestion control got in a case, over its seeds, beside the limit that was asked.
+
+No verdict comes from one seed where something is random: it is "open" while the 95 % interval of the median has the
+limit within.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from hetlab.judge.case import Case, Judgement
+from hetlab.judge.measures import Seen, values
+
+Word = Literal["pass", "fail", "open", "value", "none"]
+RESAMPLES = 2000
+PRECISION = 0.03
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Median of the seeds' values, and its 95 % interval by bootstrap; ``missing``: seeds without a value."""
+
+    median: float
+    low: float
+    high: float
+    n: int
+    missing: int = 0
+
+    @property
+    def sharp(self) -> bool:
+        """Whether the interval is within 3 % of the median on both sides."""
+        return max(self.high - self.median, self.median - self.low) <= PRECISION * abs(self.median)
+
+
+def estimate(found: Sequence[float | None]) -> Estimate | None:
+    """Of the values of seeds that have one; None if none has."""
+    have = np.array([v for v in found if v is not None], float)
+    if not len(have):
+        return None
+    draws = np.random.default_rng(1).choice(have, (RESAMPLES, len(have)))
+    low, high = np.percentile(np.median(draws, axis=1), [2.5, 97.5])
+    return Estimate(float(np.median(have)), float(low), float(high), len(have), len(found) - len(have))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A judgement of a case for one congestion control."""
+
+    case: Case
+    cc: str
+    judgement: Judgement
+    word: Word
+    ours: Estimate | None = None
+    limit: float | None = None
+
+
+Runs = Mapping[str, Sequence[Seen]]  # by label of the congestion control under test
+
+
+def judge(case: Case, ccs: Sequence[str], runs: Runs) -> list[Cell]:
+    """Every judgement of a case for each congestion control, in order."""
+    return [_cell(case, cc, j, runs) for j in case.judge for cc in ccs]
+
+
+def _cell(case: Case, cc: str, j: Judgement, runs: Runs) -> Cell:
+    own = runs.get(cc, ())
+    if not own:
+        return Cell(case, cc, j, "none")
+    ours = estimate(values(own, j.measure, j.with_))
+    limit = _limit(j, runs)
+    return Cell(case, cc, j, _word(j, ours, limit), ours, limit)
+
+
+def _limit(j: Judgement, runs: Runs) -> float | None:
+    """The number that is asked for; None without one, or where the reference has none."""
+    factor = j.at_most if j.at_most is not None else j.at_least
+    if factor is None or not j.of:
+        return None if factor is None else factor + j.plus
+    reference = estimate(values(runs.get(j.of, ()), j.measure, j.with_))
+    return None if reference is None else factor * reference.median + j.plus
+
+
+def _word(j: Judgement, ours: Estimate | None, limit: float | None) -> Word:
+    if j.at_most is None and j.at_least is None:
+        return "value"
+    if limit is None:
+        return "none"
+    if ours is None or ours.missing > ours.n:
+        return "fail"  # a transfer that did not end, a share that was never reached
+    most = j.at_most is not None
+    good = (ours.low <= limit, ours.high <= limit) if most else (ours.low >= limit, ours.high >= limit)
+    return "pass" if all(good) else "open" if any(good) else "fail"
+
+
+def passed(cells: Sequence[Cell]) -> Word:
+    """Of a case: what must hold holds; "good" ones do not count."""
+    words = [c.word for c in cells if c.judgement.grade == "must" and c.word != "value"]
+    worst: tuple[Word, ...] = ("none", "fail", "open")
+    for word in worst:
+        if word in words:
+            return word
+    return "pass" if words else "value"
