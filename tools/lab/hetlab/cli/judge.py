@@ -38,6 +38,7 @@ def gather(
         found[result.scenario].setdefault(result.label, []).append(seen)
 
     failed: list[tuple[Job, str]] = []
+    costs, rounds = {case.id: case.cost_s for case in cases}, 0
     while True:
         lost = {(job.name, jobs.label_of(Variant(job.cc, job.cc_params)), job.seed) for job, _text in failed}
         planned = [
@@ -46,13 +47,14 @@ def gather(
             for job in more(case, [*variants, *references(case, variants)], found[case.id], most, scratch)
             if (job.name, jobs.label_of(Variant(job.cc, job.cc_params)), job.seed) not in lost
         ]
-        costs = {case.id: case.cost_s for case in cases}
+        if not planned and rounds:
+            break
         planned.sort(key=lambda job: -costs[job.name])
         campaign = carry_out(planned, virtual(machines), out, keep, resume=True)
         failed += campaign.failed
-        if not planned or len(campaign.failed) == len(planned):
-            campaign.failed = failed
-            return found, campaign
+        rounds += 1
+    campaign.failed = failed
+    return found, campaign
 
 
 def cells_of(cases: Sequence[Case], variants: Sequence[Variant], found: Found) -> list[Cell]:

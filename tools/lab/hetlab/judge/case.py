@@ -119,7 +119,9 @@ def select(names: list[str], groups: list[str], quick: bool) -> list[Case]:
         if not any(in_group(case, group) for case in cases):
             known = dict.fromkeys(case.group for case in cases)
             raise LabError(f"--group {group}: no such group; there are: {', '.join(known)}")
-    chosen = [c for c in cases if not names or any(c.id.startswith(n) for n in names)]
+    ids = [case.id for case in cases]
+    named = {i for n in names for i in ([n] if n in ids else [c for c in ids if c.startswith(n)])}
+    chosen = [c for c in cases if not names or c.id in named]
     chosen = [c for c in chosen if not groups or any(in_group(c, g) for g in groups)]
     return [c for c in chosen if c.quick or not quick]
 
