@@ -5,7 +5,6 @@ import json
 import signal
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal, NoReturn
@@ -57,6 +56,7 @@ from hetlab.hosts import options
 from hetlab.machines import qemu_files, variables
 from hetlab.machines.uml import cpus
 from hetlab.model import files, jobs, names
+from hetlab.model.keys import as_plain
 from hetlab.model.result import RunResult
 from hetlab.paths import BUILD, not_ours
 
@@ -139,7 +139,7 @@ def run_command(
     def report(result: RunResult) -> None:
         rows.append(result)
         if as_json:
-            print(json.dumps(asdict(result)), flush=True)
+            print(json.dumps(as_plain(result)), flush=True)
 
     places = {"virtual": virtual(machines), "vm": emulated(kernel_, clock, machines), "host": this_machine}
     campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched, resume)
@@ -268,6 +268,8 @@ def exec_command(
     k = kernel.kernel(err, patched, debug)
     modules = kernel.modules(err, k)
     kernel.tools(err)
+    if kernel.have_clang():  # HetLink says what is missing where it needs it
+        kernel.link_program()
     raise typer.Exit(execute(k.executable, modules, command, wall_limit, variables=named))
 
 

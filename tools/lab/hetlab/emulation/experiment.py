@@ -26,7 +26,6 @@ from hetlab.model.congestion import module_of
 from hetlab.model.event import Change
 from hetlab.model.flow import Flow
 from hetlab.model.job import Job
-from hetlab.model.link import Loss
 from hetlab.model.scenario import Experiment
 
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
@@ -111,7 +110,7 @@ def build_net(sc: Experiment, seed: int) -> HetNet:
     """Network of a resolved scenario, with the sysctls of every node."""
     HetLink.made = 0
     HetLink.reseed = (lambda end: f"echo {(seed << 16) + end} > {SEED_FILE}") if SEED_FILE.exists() else None
-    topo = Network(hosts=sc.hosts, routers=sc.routers, links=sc.links)
+    topo = Network(hosts=sc.hosts, routers=sc.routers, links=sc.links, impaired_later=sc.impaired_later)
     net = HetNet(topo, route=sc.route)
     lines = [f"echo '{v}' > /proc/sys/{k.replace('.', '/')}" for k, v in sc.sysctl.items()]
     for node in net.hosts:
@@ -119,18 +118,14 @@ def build_net(sc: Experiment, seed: int) -> HetNet:
             out = node.cmd(f"{line} || echo failed").strip()
             if out:
                 raise LabError(f"{node.name}: sysctl {line}: {out}")
-    for host, ppm in sc.clock.items():
-        skew(net, host, ppm)
+    for host, (ppm, offset_s) in sc.clocks.items():
+        skew(net, host, ppm, offset_s)
     return net
 
 
 def change_of(change: Change) -> dict[str, Any]:
     """Keywords of HetLink.change."""
-    values: dict[str, Any] = {"delay_ms": change.delay_ms, "rate_mbit": change.rate_mbit}
-    values = {name: value for name, value in values.items() if value is not None}
-    if change.loss_percent is not None:
-        values["loss"] = Loss("random" if change.loss_percent else "none", change.loss_percent)
-    return values | {"forward": change.way == "forward", "reverse": change.way == "reverse"}
+    return change.values | {"forward": change.way == "forward", "reverse": change.way == "reverse"}
 
 
 def sleep_until(t: float) -> None:
@@ -214,7 +209,7 @@ class Run:
 
     def _flow_args(self, host: str) -> list[str]:
         args = []
-        for flow in self.sc.flows:
+        for flow in self.job.flows:
             if flow.src == host:
                 args.append(self._send_arg(flow))
             if flow.dst == host:
@@ -293,20 +288,25 @@ class Run:
         """What the qdiscs of every link counted, by link and direction."""
         seen: dict[str, list[dict[str, Any]]] = {}
 
-        def stats(point: tuple[Any, str] | None) -> dict[str, Any] | None:
+        def on(point: tuple[Any, str] | None) -> list[dict[str, Any]]:
             if not point:
-                return None
+                return []
             node, dev = point
             if node.name not in seen:
                 seen[node.name] = json.loads(node.cmd("tc -s -j qdisc show") or "[]")
-            return next((q for q in seen[node.name] if q["dev"] == dev and q.get("root")), None)
+            return [q for q in seen[node.name] if q["dev"] == dev]
+
+        def stats(point: tuple[Any, str] | None, **wanted: Any) -> dict[str, Any] | None:
+            return next((q for q in on(point) if wanted.items() <= q.items()), None)
 
         found: dict[str, Any] = {}
         for name, link in self.net.by_name.items():
             for way, forward in (("forward", True), ("reverse", False)):
                 found[f"{name}.{way}"] = {
-                    "queue": stats(link.queue_point(forward)),
-                    "impair": stats(link.impair_point(forward)),
+                    "queue": stats(link.queue_point(forward), root=True),
+                    "aqm": stats(link.queue_point(forward), parent="1:1"),
+                    "impair": stats(link.impair_point(forward), root=True),
+                    "filter": stats(link.impair_point(forward), kind="clsact"),
                 }
         return found
 

@@ -6,14 +6,14 @@ What tc reports afterwards is compared with what was asked for; any difference a
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from mininet.link import Intf, Link
 from mininet.node import Node
 
-from hetlab.emulation import lacking
+from hetlab.emulation import filters, lacking
 from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs
 from hetlab.errors import LabError
 from hetlab.model.link import Direction, Loss
@@ -71,6 +71,8 @@ class HetLink(Link):
     segmentation and receive offload. ``reseed``, where it is set, is called
     with the number of a link's end and gives a shell line that restarts the
     kernel's random numbers: netem draws the seed of its losses when it is made.
+    ``impaired_later`` names the ways (forward, reverse) that ``change`` will give
+    jitter, slots, reordering, duplicates or bursts of loss, which must follow the queue.
     """
 
     reseed: ClassVar[Callable[[int], str] | None] = None
@@ -85,6 +87,7 @@ class HetLink(Link):
         mtu: int = 1500,
         label: str = "",
         offload: bool = False,
+        impaired_later: Collection[str] = (),
         **params: Any,
     ) -> None:
         self.label = label or f"{node1.name}-{node2.name}"
@@ -98,12 +101,15 @@ class HetLink(Link):
         super().__init__(node1, node2, **params)
         ends = [(node1, self.intf1.name), (node2, self.intf2.name)]
         plans = [
-            plan(self.forward, mtu, ends[0][1], _ifb(ends[1][1]), is_host(node1)),
-            plan(self.reverse, mtu, ends[1][1], _ifb(ends[0][1]), is_host(node2)),
+            plan(self.forward, mtu, ends[0][1], _ifb(ends[1][1]), is_host(node1), "forward" in impaired_later),
+            plan(self.reverse, mtu, ends[1][1], _ifb(ends[0][1]), is_host(node2), "reverse" in impaired_later),
         ]
         self.plans = plans
         for i, (node, dev) in enumerate(ends):
             self._setup(node, dev, plans[i].near, plans[1 - i].far)
+            if plans[1 - i].filtered:
+                with filters.loadable((self.reverse, self.forward)[i]) as program:
+                    shell(node, filters.attach(_ifb(dev), program))
 
     def _setup(self, node: Node, dev: str, near: tuple[Qdisc, ...], far: tuple[Qdisc, ...]) -> None:
         """Configure one end and read it back."""
@@ -135,7 +141,7 @@ class HetLink(Link):
                 raise LabError(f"{node.name}: tc did not take {want.args!r} on {want.dev}: {wrong}")
 
     def change(self, *, forward: bool = True, reverse: bool = True, tc: TcRunner | None = None, **values: Any) -> None:
-        """Change rate, delay, jitter or loss of a running link, e.g. ``change(delay_ms=33)``.
+        """Change what a running link does, e.g. ``change(delay_ms=33)``: rate, delay, jitter, slots, loss, order.
 
         Packets on their way keep their old delay, those in a drop-tail queue the
         time of their departure. What a direction was made without cannot be
@@ -144,7 +150,8 @@ class HetLink(Link):
         for wanted, ahead in ((forward, True), (reverse, False)):
             if not wanted:
                 continue
-            way = replace(self.forward if ahead else self.reverse, **values)
+            before = self.forward if ahead else self.reverse
+            way = replace(before, **values)
             if "rate_mbit" in values:
                 node, dev = self.queue_point(ahead)
                 self._change(node, rate_qdiscs(way, self.mtu, dev), tc or start_tc)
@@ -152,7 +159,8 @@ class HetLink(Link):
                 point = self.impair_point(ahead)
                 if not point:
                     raise LabError(f"link {self.label}: no delay or loss stage to change")
-                self._change(point[0], delay_qdisc(way, self.mtu, point[1], running=True), tc or start_tc)
+                new = delay_qdisc(way, self.mtu, point[1], running=True, slotted=bool(before.slot_ms))
+                self._change(point[0], new, tc or start_tc)
             if ahead:
                 self.forward = way
             else:

@@ -50,7 +50,7 @@ def options(
 def fit(job: Job, options: Options) -> Job:
     """A job as two hosts can carry it out; LabError naming what they cannot do."""
     sc = job.scenario
-    faults = [*_faults(sc), *_flow_faults(sc, options)]
+    faults = [*_faults(sc), *_flow_faults(job, options)]
     if job.trace:
         faults.append("--trace is not for --on hosts: use trace-cmd there")
     if faults:
@@ -70,19 +70,19 @@ def _faults(sc: Experiment) -> Iterator[str]:
     for host, words in sc.route.items():
         if words:
             yield f"route.{host} ({words}): routes of real hosts are not changed"
-    for host in sc.clock:
+    for host in sc.clocks:
         yield f"clock.{host}: clocks of real hosts are not changed"
     if len(sc.flows) > MOST_FLOWS:
         yield f"{len(sc.flows)} flows: at most {MOST_FLOWS}"
 
 
-def _flow_faults(sc: Experiment, options: Options) -> Iterator[str]:
-    for flow in sc.flows:
+def _flow_faults(job: Job, options: Options) -> Iterator[str]:
+    for flow in job.flows:
         if flow.proto != "tcp":
             yield f"flow.{flow.name} is {flow.proto}; only tcp flows are made"
         elif why := TRAFFIC[options.traffic].refusal(flow):
             yield f"flow.{flow.name}: {why}"
-    if options.netem != "none" and sc.events:
+    if options.netem != "none" and job.scenario.events:
         yield "its links change while it runs: not with --netem"
 
 

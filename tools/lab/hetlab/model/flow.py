@@ -16,6 +16,9 @@ class Traffic(Checked):
     proto: Annotated[Literal["tcp", "udp"], Key("protocol")] = "tcp"
     cc: Annotated[str | None, Key("congestion control of a TCP flow; none: the one under test")] = None
     start_s: Annotated[float, Key("when it begins", "start_s")] = 0
+    start_jitter_s: Annotated[
+        float, Key("it begins later by up to this, evenly; each seed draws anew", low=0, high=3600, sparse=True)
+    ] = 0
     duration_s: Annotated[float | None, Key("how long it sends; none: until the end", "duration_s")] = None
     bytes: Annotated[int | None, Key("it ends after so many bytes of payload", low=1, high=10**13)] = None
     rate_mbit: Annotated[float | None, Key("UDP: rate of IP packets while it sends", "rate_mbit")] = None

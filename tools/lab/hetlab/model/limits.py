@@ -31,6 +31,11 @@ LIMITS: dict[str, tuple[float, float]] = {
     "every_s": (0.001, 86_400),
     "loss_percent": (0, 100),
     "skew_ppm": (-1000, 1000),
+    "offset_s": (-1_000_000, 1_000_000),
+    "mark_above_ms": (0.001, 10_000),
+    "gap_pkts": (1, 10_000),
+    "burst_bytes": (64, 1_000_000_000),
+    "blackhole_bytes": (68, 65_534),
 }
 
 

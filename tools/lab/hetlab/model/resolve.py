@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A scenario with everything filled in: directions, queues in packets, single flows and changes."""
 
+import heapq
 import math
 from dataclasses import dataclass, fields, replace
 
@@ -42,7 +43,8 @@ def resolve(point: Point) -> Experiment:
         flows=flows,
         route={node: route.spell(_bdp_pkts(s, node, route)) for node, route in s.route.items()},
         clock={host: clock.skew_ppm for host, clock in s.clock.items() if clock.skew_ppm},
-        events=_events(s),
+        clock_offset={host: clock.offset_s for host, clock in s.clock.items() if clock.offset_s},
+        events=_events(s, links),
         sysctl=DEFAULT_SYSCTL | s.sysctl,
         measure=replace(s.measure, bottleneck=bottleneck, queues=queues),
         owd_pairs=_under_test(flows) if s.measure.owd else (),
@@ -74,12 +76,38 @@ def _in_packets(s: Scenario, name: str, way: Direction, mtu: int) -> Direction:
     return replace(way, queue_pkts=max(math.ceil(way.queue_bdp * bdp_pkts), 1), queue_bdp=None)
 
 
-def _events(s: Scenario) -> tuple[Change, ...]:
-    """Every single change of a direction until the end, in the order of time."""
-    found = [
-        change for event in s.event for i in range(_turns(event, s.duration_s)) for change in _changes(s, event, i)
-    ]
-    return tuple(sorted((c for c in found if c.at_s < s.duration_s), key=lambda c: c.at_s))
+def _events(s: Scenario, links: dict[str, Link]) -> tuple[Change, ...]:
+    """Every single change of a direction until the end, in the order of time, and what takes changes back.
+
+    At one instant a change is taken back before another is made.
+    """
+    planned = (
+        (change, event.duration_s, f"event.{number}")
+        for number, event in enumerate(s.event)
+        for i in range(_turns(event, s.duration_s))
+        for change in _changes(s, event, i)
+    )
+    waiting = [(change.at_s, order, change, for_s, where) for order, (change, for_s, where) in enumerate(planned)]
+    heapq.heapify(waiting)
+    state = {(name, way): link.way(way) for name, link in links.items() for way in WAYS}
+    found: list[Change] = []
+    while waiting and waiting[0][0] < s.duration_s:
+        at_s, _order, change, duration_s, where = heapq.heappop(waiting)
+        before = state[change.link, change.way]
+        state[change.link, change.way] = _changed(before, change, where)
+        found.append(change)
+        if duration_s is not None:
+            end_s = round(at_s + duration_s, 9)
+            heapq.heappush(waiting, (end_s, -len(found), change.back(end_s, before), None, where))
+    return tuple(found)
+
+
+def _changed(way: Direction, change: Change, where: str) -> Direction:
+    """A direction after a change; ModelError naming the event if it does not fit what the direction has."""
+    try:
+        return replace(way, **change.values)
+    except ModelError as err:
+        raise ModelError(f"{where}, at {change.at_s:g} s: link.{change.link}.{change.way}: {err}") from err
 
 
 def _turns(event: Event, duration_s: float) -> int:

@@ -104,7 +104,8 @@ def _way_words(way: Direction) -> str:
     rate = "no rate limit" if way.rate_mbit is None else rate_text(way.rate_mbit)
     delay = f"{way.delay_ms:g} ms" + (f" ± {way.jitter_ms:g}" if way.jitter_ms else "")
     loss = {"none": [], "random": [f"{way.loss.percent:g} % loss"]}.get(way.loss.model, [f"loss: {way.loss.text}"])
-    return ", ".join([rate, delay, *loss])
+    policed = [f"policed at {rate_text(way.police_mbit)}"] if way.police_mbit else []
+    return ", ".join([rate, delay, *loss, *policed])
 
 
 def link_words(sc: Experiment, name: str, *, turned: bool = False) -> list[str]:

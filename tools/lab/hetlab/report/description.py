@@ -8,7 +8,7 @@ from typing import Any
 from hetlab.model.event import Change
 from hetlab.model.flow import Flow
 from hetlab.model.keys import Checked
-from hetlab.model.link import Link, rate_text
+from hetlab.model.link import Link, Loss, rate_text
 from hetlab.model.scenario import WAYS, Experiment
 from hetlab.plots.panels import Events
 from hetlab.report.runs import Group
@@ -17,6 +17,12 @@ from hetlab.results.columns import NONE
 MANY_FLOWS = 6
 MOST_EVENTS = 24
 MOST_MARKS = 60
+# What an event changes, by the key of a direction
+CHANGED = {
+    **{"delay_ms": "delay", "rate_mbit": "rate", "loss": "loss", "jitter_ms": "jitter", "duplicate_percent": "copies"},
+    **dict.fromkeys(("slot_ms", "slot_pkts"), "slots"),
+    **dict.fromkeys(("reorder_percent", "reorder_gap_pkts"), "order"),
+}
 UNITS = {"ms": "ms", "s": "s", "mbit": "Mbit/s", "pkts": "pkts", "percent": "%", "bytes": "bytes", "ppm": "ppm"}
 WAY_HEADS = ("direction", "from → to", "rate", "delay", "queue", "loss", "MTU", "more")
 FLOW_HEADS = ("flow", "from → to", "protocol", "congestion control", "start", "ends after", "more")
@@ -30,7 +36,9 @@ def quantity(name: str, value: Any) -> str:
     shown = (words if unit else name).replace("_", " ")
     if value is True:
         return shown
-    if isinstance(value, dict):
+    if isinstance(value, Loss):
+        value = value.text
+    elif isinstance(value, dict):
         value = " ".join(f"{k}={v}" for k, v in value.items())
     elif isinstance(value, tuple):
         value = ", ".join(" → ".join(v) if isinstance(v, tuple) else str(v) for v in value)
@@ -97,9 +105,9 @@ def event_marks(sc: Experiment) -> Events:
     """Changes of links as plots over time mark them: time (s) and what changes; none where they are too many."""
     kinds: dict[float, set[str]] = {}
     for change in sc.events:
-        values = {"delay": change.delay_ms, "rate": change.rate_mbit, "loss": change.loss_percent}
-        found = {kind for kind, value in values.items() if value is not None}
-        if change.loss_percent is not None and change.loss_percent >= 100:
+        values = change.values
+        found = {CHANGED[name] for name in values}
+        if "loss" in values and values["loss"].percent >= 100:
             found = found - {"loss"} | {"outage"}
         kinds.setdefault(change.at_s, set()).update(found)
     if len(kinds) > MOST_MARKS:
@@ -111,7 +119,7 @@ def description(g: Group) -> dict[str, Any]:
     """What the page says of a scenario: links, flows, changes, settings."""
     sc = g.resolved
     settings = [(f"route of {node}", words) for node, words in sc.route.items() if words]
-    settings += [(f"clock of {host}", f"{ppm:+g} ppm") for host, ppm in sc.clock.items()]
+    settings += [(f"clock of {host}", _clock(ppm, ahead_s)) for host, (ppm, ahead_s) in sc.clocks.items()]
     settings += [(key, str(value)) for key, value in sorted(sc.sysctl.items())]
     return {
         "way_heads": WAY_HEADS,
@@ -124,6 +132,11 @@ def description(g: Group) -> dict[str, Any]:
         "settings": settings,
         "facts": _facts(sc),
     }
+
+
+def _clock(ppm: float, ahead_s: float) -> str:
+    """How a clock differs from true time."""
+    return ", ".join([f"{ppm:+g} ppm"] * bool(ppm) + [f"{ahead_s:+g} s"] * bool(ahead_s))
 
 
 def _facts(sc: Experiment) -> list[str]:

@@ -3,10 +3,11 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hetlab.model.keys import as_plain
 from hetlab.model.result import RunResult
 from hetlab.model.scenario import Experiment
 from hetlab.plots import style
@@ -80,7 +81,7 @@ def group(found: Iterable[tuple[Path, RunResult]]) -> list[Group]:
             continue
         seen.add(same)
         measured_with = {k: v for k, v in result.hashes.items() if k != "commit"}
-        key = json.dumps([result.scenario, asdict(result.scenario_resolved), measured_with], sort_keys=True)
+        key = json.dumps([result.scenario, as_plain(result.scenario_resolved), measured_with], sort_keys=True)
         if key not in groups:
             slug = _slug(result.scenario, {g.slug for g in groups.values()})
             groups[key] = Group(result.scenario, result.scenario_resolved, slug)

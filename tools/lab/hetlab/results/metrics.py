@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from hetlab.model.flow import Flow
 from hetlab.model.job import Job
+from hetlab.model.link import AQMS
 from hetlab.model.result import DelayResult, FlowResult, QueueResult, RunResult
 from hetlab.model.scenario import Experiment
 from hetlab.results.path_delay import own_delay_s
@@ -189,7 +190,27 @@ def queue_result(raw: Raw) -> QueueResult:
         max_pkts=_number(np.max, length),
         drops=own.get("drops"),
         loss_model_drops=lost if counters else None,
+        marks=_marks(raw, label) or None,
+        filter_drops=_filter_drops(raw),
     )
+
+
+def _marks(raw: Raw, label: str | None) -> int:
+    """Packets that the AQM of a direction marked CE."""
+    link, _, way = (label or "").partition(".")
+    stages = raw.meta["counters"].get(label) or {}
+    if not stages or link not in raw.scenario.links:
+        return 0
+    own = stages.get("aqm") or stages["queue"] or {}
+    names = AQMS[raw.scenario.links[link].way(way).aqm].marks
+    return int(sum(part.get(name, 0) for part in (own, *own.get("tins", ())) for name in names))
+
+
+def _filter_drops(raw: Raw) -> int | None:
+    """Packets that policers and black holes took, all links forward; None where there is none of either."""
+    counters = raw.meta["counters"].items()
+    found = [c["filter"]["drops"] for name, c in counters if name.endswith(".forward") and c.get("filter")]
+    return int(sum(found)) if found else None
 
 
 def _number(how: Any, values: Array) -> float | None:
@@ -294,7 +315,7 @@ def jain(values: list[float]) -> float | None:
 
 def summarise(raw: Raw) -> RunResult:
     """The numbers of result.json; what they were measured with is added by results.store."""
-    flows = tuple(flow_result(raw, flow) for flow in raw.scenario.flows)
+    flows = tuple(flow_result(raw, flow) for flow in raw.job.flows)
     tcp = [flow for flow in flows if flow.proto == "tcp"]
     return RunResult(
         scenario=raw.scenario.name,
