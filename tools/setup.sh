@@ -22,7 +22,7 @@ PACKAGES=(
 	tcpdump util-linux xz-utils
 )
 CHECK_PACKAGES=(
-	clang debhelper dh-dkms dkms dpkg-dev gcc-aarch64-linux-gnu
+	clang curl debhelper dh-dkms dkms dpkg-dev gcc-aarch64-linux-gnu
 	gcc-arm-linux-gnueabihf libwrap0 linux-headers-6.12-amd64
 	linux-headers-amd64 mmdebstrap openssh-client shellcheck sparse tshark
 	universal-ctags
@@ -77,21 +77,50 @@ install_packages()
 	}
 }
 
-# Tests have an sshd of their own: the package would start it on this machine
-unpack_sshd()
+# Tests have servers of their own: the packages would start theirs on this machine.
+# unpack_deb NAME PACKAGE PROGRAM [OPTION...]: to $BUILD/NAME; options are apt-get's
+unpack_deb()
 {
-	local dir=$BUILD/sshd deb
+	local dir=$BUILD/$1 package=$2 program=$3 deb
+	shift 3
 
-	[ ! -x "$dir/usr/sbin/sshd" ] || return 0
-	echo "setup: unpacking openssh-server"
+	[ ! -x "$dir/$program" ] || return 0
+	echo "setup: unpacking $package"
 	rm -rf "$dir"
 	mkdir "$dir"
-	(cd "$dir" && apt-get -q download openssh-server) >"$BUILD/sshd.log" 2>&1 || {
-		cat "$BUILD/sshd.log" >&2
+	(cd "$dir" && apt-get -q "$@" download "$package") >"$BUILD/${dir##*/}.log" 2>&1 || {
+		cat "$BUILD/${dir##*/}.log" >&2
 		return 1
 	}
 	deb=("$dir"/*.deb)
 	dpkg-deb -x "${deb[0]}" "$dir"
+}
+
+# netperf's licence keeps it in Debian's section non-free; apt's own lists stay as they are
+unpack_netperf()
+{
+	local apt=$BUILD/netperf.apt mirror options
+
+	[ ! -x "$BUILD/netperf/usr/bin/netperf" ] || return 0
+	# shellcheck disable=SC2016 # apt's own placeholders
+	mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+		awk '$2 == "bookworm" && $3 == "main" { print $1; exit }')
+	mkdir -p "$apt/parts" "$apt/lists/partial" "$apt/cache/archives/partial"
+	echo "deb ${mirror:?no mirror of Debian 12 in the sources of apt} bookworm non-free" >"$apt/parts/non-free.list"
+	options=(
+		-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$apt/parts"
+		-o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache"
+	)
+	apt-get "${options[@]}" -qq update || return 1
+	unpack_deb netperf netperf usr/bin/netperf "${options[@]}"
+	rm -rf "$apt"
+}
+
+unpack_servers()
+{
+	unpack_deb sshd openssh-server usr/sbin/sshd
+	unpack_deb nginx nginx usr/sbin/nginx
+	unpack_netperf
 }
 
 # The environment sees Debian's Mininet, which exists only as a system package
@@ -119,7 +148,7 @@ for arg in "$@"; do
 	--help | -h) usage; exit 0 ;;
 	--check)
 		wanted+=("${CHECK_PACKAGES[@]}")
-		steps+=(unpack_sshd)
+		steps+=(unpack_servers)
 		;;
 	--vm) wanted+=("${VM_PACKAGES[@]}") ;;
 	*) usage >&2; exit 2 ;;
