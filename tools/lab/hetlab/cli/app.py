@@ -57,6 +57,7 @@ from hetlab.machines import qemu_files, variables
 from hetlab.machines.uml import cpus
 from hetlab.model import files, jobs, names
 from hetlab.model.keys import as_plain
+from hetlab.model.job import Job
 from hetlab.model.result import RunResult
 from hetlab.paths import BUILD, not_ours
 
@@ -126,12 +127,7 @@ def run_command(
     for line in dict.fromkeys(f"{p.name}: {text}" for p in loaded for text in p.scenario.unreached()):
         err.print(f"hetlab: {line}")
     if dry_run:
-        if on == "virtual":
-            planned = still_to_run(planned, out if resume else None)
-        if not planned:
-            print(f"nothing to run, all is in {out}")
-            return
-        show(plan_table(planned, len(cpus()[: machines or None])))
+        show_plan(planned, on == "virtual", out if resume else None, machines)
         return
     directory = out or BUILD / "results" / time.strftime("%Y%m%d-%H%M%S")
     rows: list[RunResult] = []
@@ -149,6 +145,15 @@ def run_command(
         err.print(f"hetlab: {line}")
     err.print(f"results in {directory}" if rows else "no results")
     fail_on(campaign)
+
+
+def show_plan(planned: list[Job], on_ours: bool, kept_in: Path | None, machines: int | None) -> None:
+    """What would be run: of our kernel's runs without those that are there already."""
+    waiting = still_to_run(planned, kept_in) if on_ours else planned
+    if waiting:
+        show(plan_table(waiting, len(cpus()[: machines or None])))
+    else:
+        print(f"nothing to run, all is in {kept_in}")
 
 
 @app.command("claims")
