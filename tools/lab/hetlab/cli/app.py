@@ -56,8 +56,8 @@ from hetlab.hosts import options
 from hetlab.machines import qemu_files, variables
 from hetlab.machines.uml import cpus
 from hetlab.model import files, jobs, names
-from hetlab.model.keys import as_plain
 from hetlab.model.job import Job
+from hetlab.model.keys import as_plain
 from hetlab.model.result import RunResult
 from hetlab.paths import BUILD, not_ours
 
