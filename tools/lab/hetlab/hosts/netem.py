@@ -13,7 +13,7 @@ constant delay nothing else differs from the lab's links.
 
 import json
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hetlab.emulation import lacking
@@ -21,6 +21,7 @@ from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, rate_qdiscs
 from hetlab.errors import LabError
 from hetlab.hosts.connection import Refusal
 from hetlab.model.graph import shortest_path
+from hetlab.model.keys import as_plain
 from hetlab.model.link import Direction, Loss
 from hetlab.model.scenario import WAYS, Experiment
 
@@ -83,7 +84,7 @@ class Emulation:
     def describe(self) -> dict[str, Any]:
         """For the result."""
         ways = {"arriving": self.arriving, "leaving": self.leaving}
-        return {name: asdict(way.direction) | {"mtu": way.mtu} for name, way in ways.items()}
+        return {name: as_plain(way.direction) | {"mtu": way.mtu} for name, way in ways.items()}
 
     def install(self, host: Any, dev: str, peer: str, ports: list[int]) -> None:
         """Build it on interface ``dev`` for the ports of the flows with ``peer``."""
