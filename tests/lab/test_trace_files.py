@@ -5,10 +5,12 @@ import os
 from array import array
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from hetlab.emulation import replay
+from hetlab.emulation.link import shell
 from hetlab.emulation.qdiscs import plan
 from hetlab.errors import LabError
 from hetlab.model import files, trace, trace_make, traces
@@ -155,6 +157,20 @@ def test_where_its_qdiscs_go(tmp_path: Path) -> None:
     steady = plan(Direction(rate_mbit=3, rate_at_once=True, queue_bytes=9000, delay_ms=5), 1500, "n", "f", True)
     assert [(q.dev, q.kind) for q in (*steady.near, *steady.far)] == [("n", "netem"), ("f", "replay")]
     assert steady.far[0].expect["limit_bytes"] == 9000
+
+
+class Answering:
+    """A node whose kernel does not know the qdisc."""
+
+    name = "r1"
+
+    def cmd(self, _script: str) -> str:
+        return "hetreplay: make r1-eth0: No such file or directory: Specified qdisc kind is unknown\nstatus=1"
+
+
+def test_a_kernel_without_the_qdisc_is_named() -> None:
+    with pytest.raises(LabError, match=r"lacks the module sch_replay\..*tools/qdisc.*make -C"):
+        shell(cast(Any, Answering()), "hetreplay")
 
 
 def test_a_link_as_it_was_has_no_tables() -> None:

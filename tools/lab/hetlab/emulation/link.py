@@ -45,7 +45,7 @@ def _help(said: str) -> str:
     if not lacking.SURELY.search(said):
         return ""
     release = os.uname().release
-    if f"{replay.KIND} " in said or "hetreplay: make" in said:
+    if "hetreplay: make" in said:
         return f"This kernel, {release}, lacks the module sch_replay. {replay.NOTES}, then insmod\n"
     return f"This kernel, {release}, lacks one of the modules {MODULES}. {lacking.advice(release)}\n"
 
