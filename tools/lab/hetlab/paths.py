@@ -10,6 +10,7 @@ TOP = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("HETCC_BUILD", TOP / "build")).resolve()
 BIN = BUILD / "bin"
 VENV = BUILD / "venv"
+TRACES = BUILD / "traces"
 LAB = TOP / "tools" / "lab"
 SCENARIOS = TOP / "tools" / "scenarios"
 PAPERS = LAB / "papers"

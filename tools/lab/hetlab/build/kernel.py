@@ -60,6 +60,12 @@ def module_sources() -> list[Path]:
     return [TOP / "Kbuild", *sorted(TOP.glob("tcp_*.c")), *sorted((TOP / "include" / "hetcc").glob("*.h"))]
 
 
+def qdisc_sources() -> list[Path]:
+    """Everything the qdisc of trace links is built from; its Kbuild adds to the modules' own."""
+    directory = TOP / "tools" / "qdisc"
+    return [directory / "Kbuild", *sorted(directory.glob("*.[ch]"))]
+
+
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """One builder at a time."""
@@ -229,7 +235,7 @@ def _slim(out: Path) -> None:
 
 def modules(console: Console, k: Kernel, arch: str = "um") -> Path:
     """Directory with our modules built for a kernel."""
-    sources = module_sources()
+    sources = [*module_sources(), *qdisc_sources()]
     key = files_digest(sources, k.key.encode())
     directory = BUILD / "modules" / f"{arch}-{key}"
     with locked(BUILD / "modules"):
@@ -237,12 +243,27 @@ def modules(console: Console, k: Kernel, arch: str = "um") -> Path:
             return directory
         console.print("building the modules")
         shutil.rmtree(directory, ignore_errors=True)
-        (directory / "include" / "hetcc").mkdir(parents=True)
-        for path in sources:
-            shutil.copy(path, directory / path.relative_to(TOP))
+        stage(directory)
         compile_module(k, directory, arch)
         (directory / ".complete").touch()
     return directory
+
+
+def stage(directory: Path) -> None:
+    """What the modules and the qdisc are built from, in one directory with one Kbuild."""
+    (directory / "include" / "hetcc").mkdir(parents=True)
+    for path in module_sources():
+        shutil.copy(path, directory / path.relative_to(TOP))
+    stage_qdisc(directory)
+
+
+def stage_qdisc(directory: Path) -> None:
+    """The qdisc's sources; its Kbuild behind one that is there."""
+    kbuild, *sources = qdisc_sources()
+    with open(directory / "Kbuild", "ab") as out:
+        out.write(kbuild.read_bytes())
+    for path in sources:
+        shutil.copy(path, directory)
 
 
 def compile_module(k: Kernel, directory: Path, arch: str) -> None:
@@ -252,7 +273,7 @@ def compile_module(k: Kernel, directory: Path, arch: str) -> None:
 
 
 def tools(console: Console) -> Path:
-    """flowgen and hetprobe; make decides whether there is anything to do."""
+    """flowgen, hetprobe and hetreplay; make decides whether there is anything to do."""
     BIN.mkdir(parents=True, exist_ok=True)
     with locked(BIN):
         run(["make", "-s", "-C", str(TOP / "tools" / "flowgen"), f"O={BIN}"], BUILD / "flowgen.log", "building flowgen")
@@ -314,7 +335,7 @@ def hashes(k: Kernel, module_dir: Path) -> dict[str, str]:
 def lab_digest() -> str:
     """Short hash of the lab's own code and traffic tools: what else decides the numbers of a run."""
     programs = sorted((TOP / "tools" / "bpf").glob("*.c"))
-    return files_digest([*sorted(LAB.glob("hetlab/**/*.py")), *programs, BIN / "flowgen"])
+    return files_digest([*sorted(LAB.glob("hetlab/**/*.py")), *programs, BIN / "flowgen", BIN / "hetreplay"])
 
 
 def host_hashes() -> dict[str, str]:

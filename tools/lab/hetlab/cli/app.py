@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from hetlab.build import kernel
+from hetlab.cli import trace
 from hetlab.cli.arguments import (
     AgainOption,
     CcOption,
@@ -70,6 +71,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(trace.app, name="trace")
 
 
 @app.command("kernel")

@@ -13,6 +13,7 @@ import os
 import subprocess
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ from hetlab.model.congestion import module_of
 from hetlab.model.event import Change
 from hetlab.model.flow import Flow
 from hetlab.model.job import Job
-from hetlab.model.scenario import Experiment
+from hetlab.model.link import Link
+from hetlab.model.scenario import WAYS, Experiment
+from hetlab.model.traces import SUFFIX
 
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 SETTLE_S = 3
@@ -106,11 +109,25 @@ def n_op_pkts() -> float:
     return float(Path("/sys/module/tcp_santacruz/parameters/n_op").read_text())
 
 
+def located(sc: Experiment) -> dict[str, Link]:
+    """Links whose traces are the compiled files that the host left, by their hashes."""
+    found = {}
+    for name, link in sc.links.items():
+        ways: dict[str, Any] = {}
+        for side in WAYS:
+            way = ways[side] = link.way(side)
+            if played := sc.traces.get(f"{name}.{side}"):
+                file = Path(os.environ.get("HETLAB_TRACES", "")) / f"{played.hash}{SUFFIX}"
+                ways[side] = replace(way, trace=str(file), trace_delay=None, trace_loss=None)
+        found[name] = replace(link, **ways)
+    return found
+
+
 def build_net(sc: Experiment, seed: int) -> HetNet:
     """Network of a resolved scenario, with the sysctls of every node."""
     HetLink.made = 0
     HetLink.reseed = (lambda end: f"echo {(seed << 16) + end} > {SEED_FILE}") if SEED_FILE.exists() else None
-    topo = Network(hosts=sc.hosts, routers=sc.routers, links=sc.links, impaired_later=sc.impaired_later)
+    topo = Network(hosts=sc.hosts, routers=sc.routers, links=located(sc), impaired_later=sc.impaired_later)
     net = HetNet(topo, route=sc.route)
     lines = [f"echo '{v}' > /proc/sys/{k.replace('.', '/')}" for k, v in sc.sysctl.items()]
     for node in net.hosts:
@@ -193,6 +210,10 @@ class Run:
             for point in (link.queue_point(forward), link.impair_point(forward)):
                 if point:
                     self.tc.prepare(*point)
+            if (link.forward if forward else link.reverse).rate_at_once:
+                self.tc.prepare_replay(*link.queue_point(forward))
+        for link in self.net.by_name.values():
+            link.start_traces(self.t0)
         self._probe()
         for i, host in enumerate(self.sc.hosts):
             flows = self._flow_args(host)
@@ -275,7 +296,7 @@ class Run:
         set_seed(self.job.seed)
         for change in self.sc.events:
             sleep_until(self.t0 + change.at_s + EVENT_AFTER_S)
-            self.net.by_name[change.link].change(tc=self.tc, **change_of(change))
+            self.net.by_name[change.link].change(tc=self.tc, replayer=self.tc.replay, **change_of(change))
         errors = []
         for name, proc in self.procs:
             out, err = proc.communicate()

@@ -5,6 +5,7 @@ Rate and queue are one qdisc, propagation delay, jitter and loss another one
 behind it: in a single netem, packets in flight would count against the queue.
 
     fifo   netem rate R -14 limit queue+1    (exact drop-tail, within 1 us)
+    trace  replay, or replay + the AQM       (see hetlab.emulation.replay)
     AQM    tbf + the AQM                     (one packet leaves early)
     delay, jitter, loss   netem on an ifb at the receiving end
     policer, ECN bleaching, black hole   a BPF program before that netem
@@ -18,8 +19,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from hetlab.emulation import replay
 from hetlab.model.limits import in_range
 from hetlab.model.link import AQMS, Direction, Loss
+from hetlab.model.trace import Trace
 
 ETHERNET_HEADER = 14
 DELAY_LIMIT_PKTS = 1_000_000
@@ -30,16 +33,21 @@ ORDERLY_BIT = 100_000_000_000
 
 @dataclass(frozen=True)
 class Qdisc:
-    """A tc command (without ``tc qdisc add``) and what must be read back."""
+    """A tc command (without ``tc qdisc add``) and what must be read back; with ``tables`` one of hetreplay."""
 
     dev: str
     args: str
     kind: str
     expect: dict[str, Any]
+    tables: Trace | None = None
 
 
 def rate_qdiscs(d: Direction, mtu: int, dev: str) -> list[Qdisc]:
     """Rate and queue of a direction on device ``dev``; empty without a rate."""
+    if table := replay.stages(d, mtu).queue:
+        args, expect = replay.queue_args(d, -ETHERNET_HEADER)
+        own = Qdisc(dev, args, replay.KIND, expect | replay.shown(table), table)
+        return [own] if d.aqm == "fifo" else [own, _aqm(d, mtu, dev, table.tables[0].mean_mbit)]
     if d.rate_mbit is None:
         return []
     bit = round(d.rate_mbit * 1e6)
@@ -55,7 +63,7 @@ def rate_qdiscs(d: Direction, mtu: int, dev: str) -> list[Qdisc]:
         ]
     if d.aqm == "cake":
         return [_cake(d, dev, bit)]
-    return [_tbf(d, mtu, dev, bit), _aqm(d, mtu, dev)]
+    return [_tbf(d, mtu, dev, bit), _aqm(d, mtu, dev, d.rate_mbit)]
 
 
 def _cake(d: Direction, dev: str, bit: int) -> Qdisc:
@@ -84,7 +92,7 @@ def _tbf(d: Direction, mtu: int, dev: str, bit: int) -> Qdisc:
     return Qdisc(dev, f"root handle 1: tbf rate {gross}bit burst {burst} limit {limit}", "tbf", {"rate": gross // 8})
 
 
-def _aqm(d: Direction, mtu: int, dev: str) -> Qdisc:
+def _aqm(d: Direction, mtu: int, dev: str, rate_mbit: float) -> Qdisc:
     """The AQM below the shaper; RED takes thresholds in packets of mtu bytes."""
     parent = f"parent 1:1 handle 10: {d.aqm}"
     if d.aqm != "red":
@@ -100,7 +108,7 @@ def _aqm(d: Direction, mtu: int, dev: str) -> Qdisc:
     args = f"limit {limit} min {low * size} max {high * size} avpkt {size} burst {burst}"
     return Qdisc(
         dev,
-        f"{parent} {args} probability {opts['probability']} bandwidth {d.rate_mbit}Mbit"
+        f"{parent} {args} probability {opts['probability']} bandwidth {rate_mbit}Mbit"
         + (" ecn" if int(opts["ecn"]) else ""),
         "red",
         {"limit": limit, "min": low * size, "max": high * size},
@@ -121,6 +129,9 @@ def delay_qdisc(d: Direction, mtu: int, dev: str, running: bool = False, slotted
 
     ``slotted``: it has slots, which netem keeps until it is told other ones.
     """
+    if table := replay.stages(d, mtu).delay:
+        args, wanted = replay.delay_args()
+        return [Qdisc(dev, args, replay.KIND, wanted | replay.shown(table), table)]
     if not running and not d.delay_ms and not d.impaired:
         return []
     us = round(d.delay_ms * 1000)
@@ -188,7 +199,7 @@ class Plan:
 
 def plan(d: Direction, mtu: int, near_dev: str, far_dev: str, from_host: bool, later: bool = False) -> Plan:
     """Distribute a direction over its two ends (see the module's text); ``later``: it will be impaired."""
-    if from_host and not d.impaired and not later:
+    if from_host and not d.impaired and not later and not replay.stages(d, mtu).delay:
         rate = rate_qdiscs(d, mtu, far_dev)
         delay = delay_qdisc(d, mtu, near_dev)
         return Plan(tuple(delay), tuple(rate), True)

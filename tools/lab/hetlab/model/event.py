@@ -32,8 +32,12 @@ class Event(Checked):
     link: Annotated[str, Key("name of the link")]
     way: Annotated[Literal["forward", "reverse", "both"], Key("which direction changes")] = "both"
     delay_ms: Annotated[Values, Key("new propagation delay", "delay_ms"), OneOrMore()] = None
-    rate_mbit: Annotated[Values, Key("new rate", "rate_mbit"), OneOrMore()] = None
-    rate_share: Annotated[Values, Key("new rate as a share of the link's own", "rate_share"), OneOrMore()] = None
+    rate_mbit: Annotated[
+        Values, Key("new rate; 0 needs rate_at_once of the link", "changed_rate_mbit"), OneOrMore()
+    ] = None
+    rate_share: Annotated[Values, Key("new rate as a share of the link's own", "changed_rate_share"), OneOrMore()] = (
+        None
+    )
     loss_percent: Annotated[Values, Key("random loss from then on", "loss_percent"), OneOrMore()] = None
     jitter_ms: Annotated[Values, Key("new jitter; 0: none", "jitter_ms"), OneOrMore()] = None
     slot_ms: Annotated[Values, Key("new slots; 0: none", low=0, high=1000), OneOrMore()] = None

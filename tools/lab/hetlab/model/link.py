@@ -79,6 +79,20 @@ class Direction(Checked):
     slot_pkts: Annotated[int | None, Key("packets of a slot at most", "slot_pkts")] = None
     queue_pkts: Annotated[int | None, Key("packets that wait at most; none: 1000", "queue_pkts")] = None
     queue_bdp: Annotated[float | None, Key("the same in bandwidth-delay products", "queue_bdp")] = None
+    queue_bytes: Annotated[
+        int | None,
+        Key("bytes of IP packets that wait at most, with a trace or rate_at_once", "queue_bytes", sparse=True),
+    ] = None
+    rate_at_once: Annotated[
+        bool, Key("packets that wait feel a new rate at once, and a rate of 0 holds them", sparse=True)
+    ] = False
+    trace: Annotated[
+        str | None, Key("what it does over time: a file of Mahimahi or CSV, or a recipe (docs/traces.md)", sparse=True)
+    ] = None
+    trace_delay: Annotated[
+        str | None, Key("delay over time: a file of CSV, or a delay in ms each 10 ms", sparse=True)
+    ] = None
+    trace_loss: Annotated[str | None, Key("loss over time: a file of CSV", sparse=True)] = None
     aqm: Annotated[Aqm, Key("queue discipline")] = "fifo"
     aqm_options: Annotated[dict[str, str | int | float], Key("its options, as tc(8) spells them")] = field(
         default_factory=dict
@@ -111,8 +125,9 @@ class Direction(Checked):
         """Refuse what does not fit together: ModelError."""
         if self.queue_pkts is not None and self.queue_bdp is not None:
             raise ModelError("give queue_pkts or queue_bdp, not both")
-        if self.rate_mbit is None and (self.aqm != "fifo" or self.queue_bdp is not None):
+        if self.rate_mbit is None and not self.trace and (self.aqm != "fifo" or self.queue_bdp is not None):
             raise ModelError(f"aqm={self.aqm!r} and queue_bdp need rate_mbit")
+        self._check_replay()
         if self.ack_filter and self.aqm != "cake":
             raise ModelError(f"ack_filter needs aqm='cake', not {self.aqm!r}")
         if self.slot_pkts is not None and self.slot_ms is None:
@@ -128,6 +143,32 @@ class Direction(Checked):
             raise ModelError(f"reorder_gap_pkts={self.reorder_gap_pkts} needs reorder_percent")
         if self.police_burst_bytes is not None and self.police_mbit is None:
             raise ModelError(f"police_burst_bytes={self.police_burst_bytes} needs police_mbit")
+
+    def _check_replay(self) -> None:
+        """Of traces and of queues that feel a rate at once."""
+        replay = self.trace is not None or self.rate_at_once
+        if self.rate_at_once and (self.rate_mbit is None or self.trace):
+            raise ModelError("rate_at_once needs rate_mbit, and no trace: a queue always feels that at once")
+        if self.queue_bytes is not None and (self.queue_pkts is not None or self.queue_bdp is not None):
+            raise ModelError("give queue_bytes, queue_pkts or queue_bdp, only one")
+        if self.queue_bytes is not None and (not replay or self.aqm != "fifo"):
+            raise ModelError(f"queue_bytes={self.queue_bytes} needs a trace or rate_at_once, and aqm='fifo'")
+        if replay and self.aqm == "cake":
+            raise ModelError("aqm='cake' has a rate of its own: not with a trace or rate_at_once")
+        if (self.trace_delay or self.trace_loss) and (odd := self.needs_netem):
+            raise ModelError(f"a trace of delay or loss goes without {', '.join(odd)}")
+
+    @property
+    def traced(self) -> bool:
+        """Whether it plays a trace."""
+        return any(text is not None for text in (self.trace, self.trace_delay, self.trace_loss))
+
+    @property
+    def needs_netem(self) -> tuple[str, ...]:
+        """What only netem can do behind the queue."""
+        names = ("jitter_ms", "jitter_in_order", "slot_ms", "reorder_percent", "duplicate_percent")
+        bursts = ("loss bursts",) if self.loss.model == "gemodel" else ()
+        return (*(name for name in names if getattr(self, name)), *bursts)
 
     @property
     def limit_pkts(self) -> int:
@@ -161,7 +202,8 @@ class Direction(Checked):
     @property
     def behind_queue(self) -> bool:
         """Whether there is a stage behind the queue, for delay or impairment."""
-        return bool(self.delay_ms) or self.impaired or self.loss.model != "none"
+        traced = bool(self.trace_delay or self.trace_loss)
+        return bool(self.delay_ms) or self.impaired or self.loss.model != "none" or traced
 
 
 @dataclass(frozen=True)

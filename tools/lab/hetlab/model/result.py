@@ -52,6 +52,9 @@ class QueueResult(Checked):
     filter_drops: Annotated[
         int | None, Key("packets that policers and MTU black holes took, all links forward", sparse=True)
     ] = None
+    capacity_mbit: Annotated[
+        Number, Key("mean capacity of its trace in the time of the run; none: it plays none", sparse=True)
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from hetlab.model.flow import Flow, Flows
 from hetlab.model.graph import shortest_path
 from hetlab.model.keys import Checked, Key, ModelError
 from hetlab.model.link import Direction, Link
+from hetlab.model.traces import Played
 
 FORMAT = 1
 IP_TCP_HEADERS = 40
@@ -161,6 +162,10 @@ def _changeable(where: str, event: Event, link: Link) -> None:
         way = link.way(name)
         if event.changes.keys() & RATE_CHANGES and way.rate_mbit is None:
             raise ModelError(f"{where}: link.{event.link}.{name} has no rate_mbit that could change")
+        if 0 in (*(event.rate_mbit or ()), *(event.rate_share or ())) and not way.rate_at_once:
+            raise ModelError(f"{where}: a rate of 0 needs rate_at_once = true of link.{event.link}.{name}")
+        if event.changes.keys() - RATE_CHANGES and (way.trace_delay or way.trace_loss):
+            raise ModelError(f"{where}: link.{event.link}.{name} has its delay or loss from a trace")
         if event.changes.keys() - RATE_CHANGES and not way.behind_queue:
             raise ModelError(f"{where}: link.{event.link}.{name} has no stage for delay or loss: give it a delay_ms")
 
@@ -196,6 +201,9 @@ class Experiment(Checked):
     ] = field(default_factory=dict)
     events: Annotated[tuple[Change, ...], Key("every single change, in the order of time")] = ()
     sysctl: Annotated[Sysctls, Key("sysctls of all nodes")] = field(default_factory=dict)
+    traces: Annotated[dict[str, Played], Key("what directions play, by LINK.forward or LINK.reverse", sparse=True)] = (
+        field(default_factory=dict)
+    )
     measure: Annotated[Measure, Key("what is recorded")]
     owd_pairs: Annotated[tuple[tuple[str, str], ...], Key("pairs of hosts whose one-way delay is recorded")] = ()
 
@@ -220,6 +228,13 @@ class Experiment(Checked):
     def impaired_later(self) -> set[tuple[str, str]]:
         """Directions (link, way) that an event gives jitter, slots, reordering, duplicates or another model of loss."""
         return {(change.link, change.way) for change in self.events if change.impairs}
+
+    @property
+    def rate_mbit(self) -> float | None:
+        """Rate of the bottleneck; of a trace its mean in the time of the run."""
+        if played := self.traces.get(self.measure.bottleneck or ""):
+            return played.capacity_mbit
+        return self.bottleneck.rate_mbit if self.bottleneck else None
 
     def path(self, src: str, dst: str) -> list[tuple[str, str]]:
         """Links from a host to another, each with the direction that is passed."""

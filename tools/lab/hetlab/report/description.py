@@ -10,6 +10,7 @@ from hetlab.model.flow import Flow
 from hetlab.model.keys import Checked
 from hetlab.model.link import Link, Loss, rate_text
 from hetlab.model.scenario import WAYS, Experiment
+from hetlab.model.traces import Played
 from hetlab.plots.panels import Events
 from hetlab.report.runs import Group
 from hetlab.results.columns import NONE
@@ -61,18 +62,24 @@ def _not_default(of: Any) -> list[tuple[str, Any]]:
     return found
 
 
-def _way_row(name: str, link: Link, way: str) -> list[str]:
-    """A direction of a link."""
+def _way_row(name: str, link: Link, way: str, played: Played | None) -> list[str]:
+    """A direction of a link, and what it plays."""
     here, ends = link.way(way), link.ends if way == "forward" else link.ends[::-1]
     delay = f"{here.delay_ms:g} ms" + (f" ± {here.jitter_ms:g} ms" if here.jitter_ms else "")
     options = "".join(f" {k}={v}" for k, v in here.aqm_options.items())
-    queue = f"{here.limit_pkts} pkts" + ("" if here.aqm == "fifo" else f", {here.aqm}{options}")
-    shown = ("rate_mbit", "delay_ms", "jitter_ms", "queue_pkts", "aqm", "aqm_options", "loss")
+    size = f"{here.limit_pkts} pkts" if here.queue_bytes is None else f"{here.queue_bytes} bytes"
+    queue = size + ("" if here.aqm == "fifo" else f", {here.aqm}{options}")
+    shown = ("rate_mbit", "delay_ms", "jitter_ms", "queue_pkts", "queue_bytes", "aqm", "aqm_options", "loss")
+    rate = "unlimited" if here.rate_mbit is None else rate_text(here.rate_mbit)
+    if played and played.mean_mbit is not None:
+        rate = f"trace {played.text}"
+    elif played:
+        rate += f", trace {played.text}"
     others = [more(here, shown), more(link, ("ends", "mtu", *WAYS))]
     return [
         f"{name}.{way}",
         f"{ends[0]} → {ends[1]}",
-        "unlimited" if here.rate_mbit is None else rate_text(here.rate_mbit),
+        rate,
         delay,
         queue,
         here.loss.text,
@@ -123,7 +130,9 @@ def description(g: Group) -> dict[str, Any]:
     settings += [(key, str(value)) for key, value in sorted(sc.sysctl.items())]
     return {
         "way_heads": WAY_HEADS,
-        "ways": [_way_row(name, link, way) for name, link in sc.links.items() for way in WAYS],
+        "ways": [
+            _way_row(name, link, way, sc.traces.get(f"{name}.{way}")) for name, link in sc.links.items() for way in WAYS
+        ],
         "flow_heads": FLOW_HEADS,
         "flows": [_flow_row(flow) for flow in sc.flows],
         "many_flows": len(sc.flows) > MANY_FLOWS,

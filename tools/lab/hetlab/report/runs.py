@@ -48,9 +48,8 @@ class Group:
 
     @property
     def rate_mbit(self) -> float | None:
-        """Rate of the bottleneck."""
-        way = self.resolved.bottleneck
-        return way.rate_mbit if way else None
+        """Rate of the bottleneck; of a trace its mean in the time of the run."""
+        return self.resolved.rate_mbit
 
     @property
     def queue_pkts(self) -> int | None:
@@ -63,6 +62,8 @@ class Group:
         """Delay of the path without any queue; None if delays are not recorded or a delay changes on the way."""
         sc = self.resolved
         if not sc.owd_pairs or not sc.links or any(change.delay_ms is not None for change in sc.events):
+            return None
+        if any("delay" in played.kinds for played in sc.traces.values()):
             return None
         paths = [sc.path(src, dst) for src, dst in sc.owd_pairs]
         return min(sum(sc.links[name].way(way).delay_ms for name, way in path) for path in paths)

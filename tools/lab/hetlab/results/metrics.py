@@ -167,10 +167,18 @@ def queue_series(raw: Raw, label: str) -> tuple[Floats, Floats]:
     t = rows["t_ns"] * NS
     inside = t <= raw.scenario.duration_s
     length = rows["qlen"][inside].astype(np.float64)
-    link, _, way = label.partition(".")
-    known = raw.scenario.links.get(link)
-    fifo = known is None or known.way(way).aqm == "fifo"
-    return t[inside], np.maximum(length - fifo, 0)
+    return t[inside], np.maximum(length - _counts_one_sent(raw.scenario, label), 0)
+
+
+def _counts_one_sent(scenario: Experiment, label: str) -> bool:
+    """Whether the kernel's length of a queue has the packet on the wire; with opportunities there is none."""
+    link, _, side = label.partition(".")
+    known = scenario.links.get(link)
+    kinds = scenario.traces[label].kinds if label in scenario.traces else ()
+    if "opportunities" in kinds:
+        return False
+    way = known.way(side) if known else None
+    return way is None or way.aqm == "fifo" or way.rate_at_once or "rate" in kinds
 
 
 def queue_result(raw: Raw) -> QueueResult:
@@ -188,6 +196,7 @@ def queue_result(raw: Raw) -> QueueResult:
         steady_max_pkts=_number(np.max, steady),
         p95_pkts=_number(lambda v: np.percentile(v, 95), steady),
         max_pkts=_number(np.max, length),
+        capacity_mbit=played.capacity_mbit if (played := raw.scenario.traces.get(label or "")) else None,
         drops=own.get("drops"),
         loss_model_drops=lost if counters else None,
         marks=_marks(raw, label) or None,
