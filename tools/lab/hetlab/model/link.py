@@ -166,8 +166,8 @@ class Direction(Checked):
     @property
     def needs_netem(self) -> tuple[str, ...]:
         """What only netem, and the filter before it, can do behind the queue."""
-        names = ("jitter_ms", "jitter_in_order", "slot_ms", "reorder_percent", "duplicate_percent")
-        names += ("police_mbit", "blackhole_above_bytes")
+        names = ["jitter_ms", "jitter_in_order", "slot_ms", "reorder_percent", "duplicate_percent"]
+        names += ["police_mbit", "blackhole_above_bytes"]
         others = {"loss bursts": self.loss.model == "gemodel", "ecn_bleach": self.ecn_bleach != "none"}
         return (*(name for name in names if getattr(self, name)), *(name for name, has in others.items() if has))
 
