@@ -14,7 +14,7 @@ DEMO := real_networks-loss santacruz-asym geo
 DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas westwood hybla
 
 .PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
-	check-hostile check-vm check-debug claims figures cost cpu-cost lint matrix distclean dkms-install \
+	check-hostile check-vm check-debug check-quic claims figures cost cpu-cost lint matrix distclean dkms-install \
 	dkms-uninstall deb dist docs docs-data
 
 all: modules
@@ -52,6 +52,7 @@ help:
 	@echo "                     iperf3, Mininet, agreement with virtual time (docs/vm.md)"
 	@echo "make check-debug     the modules under stress in QEMU, in a kernel with KASAN, UBSAN, lockdep and"
 	@echo "                     kmemleak: 10 minutes of virtual time, 90 s on parallel CPUs (docs/debug.md)"
+	@echo "make check-quic      flows of quic-go, quinn and aioquic, which it builds (docs/quic.md)"
 	@echo "make claims          the papers' claims and thresholds of real networks, judged on today's kernel"
 	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
 	@echo "make docs            write the numbers of docs/data into README and docs (a test compares)"
@@ -98,6 +99,10 @@ check-hostile: kernels
 check-vm: kernel
 	@tools/setup.sh --vm
 	@$(BUILD)/venv/bin/python -m pytest -m vm
+
+check-quic: kernel
+	@tools/setup.sh --check --quic
+	@$(BUILD)/venv/bin/python -m pytest -m quic
 
 check-debug:
 	@tools/setup.sh --check --vm

@@ -18,7 +18,7 @@ from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdi
 from hetlab.errors import LabError
 from hetlab.model.link import Direction, Loss
 
-OFFLOADS = "tso off gso off gro off"
+OFFLOADS = "tso off gso off gro off tx-udp-segmentation off"
 # A host's end of a link with offload: the stack makes and takes packets of many segments, which
 # are apart on the wire; the receiver waits for more as long as a network card holds its interrupt
 HOST_OFFLOADS = "tso off gso on gro on"

@@ -2,10 +2,10 @@
 """A job: one run of an experiment with a congestion control and a seed."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated
 
-from hetlab.model.keys import Checked, Key, from_plain
+from hetlab.model.keys import Checked, Key, from_plain, plain
 from hetlab.model.scenario import Experiment
 
 
@@ -37,7 +37,7 @@ class Job(Checked):
 
     def as_json(self) -> str:
         """For another process; see from_json."""
-        return json.dumps(asdict(self))
+        return json.dumps(plain(self))
 
 
 def from_json(text: str) -> Job:

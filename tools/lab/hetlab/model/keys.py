@@ -9,7 +9,7 @@ reads a scenario file, which then names the place.
 
 import functools
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -117,6 +117,15 @@ def alternatives(hint: Any) -> Iterator[Any]:
         yield from get_args(hint)
     else:
         yield hint
+
+
+# Left out of jobs and results where they are not given, so that those of runs without them keep their bytes
+LATER = frozenset({"stack"})
+
+
+def plain(value: Any) -> dict[str, Any]:
+    """A dataclass as from_plain reads it."""
+    return asdict(value, dict_factory=lambda pairs: {k: v for k, v in pairs if k not in LATER or v is not None})
 
 
 def from_plain(of: Any, value: Any) -> Any:
