@@ -38,6 +38,7 @@ OWN: dict[tuple[type, str], dict[str, Any]] = {
     (Direction, "loss"): {"loss": Loss("random", 12.3)},
     (Flow, "proto"): {"proto": "tcp"},
     (Flow, "cc"): {"proto": "tcp", "cc": "vegas"},
+    (Flow, "stack"): {"proto": "quic", "stack": "quinn"},
     (Change, "way"): {"way": "reverse"},
     (Measure, "bottleneck"): {"bottleneck": "wire.reverse"},
     (Measure, "pcap"): {"pcap": True},

@@ -31,8 +31,7 @@ def quic(result: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(("stack", "cc"), EACH)
 def test_a_file_arrives_alone(run_json: Run, stack: str, cc: str) -> None:
     """5 MB over 10 Mbit/s take 4.1 s, and little more; delays are those of the link and its queue."""
-    alone = ("remove=['flow.main']", "flow.quic.bytes=5_000_000", "duration_s=20")
-    (result,) = run_json("quic", *options(stack, cc, *alone))
+    (result,) = run_json("quic@alone", *options(stack, cc, "duration_s=20"))
     flow = quic(result)
     assert flow["complete"] and flow["cc"] == cc
     assert 4.1 < flow["end_s"] < 6

@@ -228,11 +228,11 @@ class Run:
         send += [f"{k}={v}" for k, v in flow.given("sender").items()]
         both = [f"id={flow.id}", f"port={flow.port}", f"cc={cc}", f"mtu={mtu}", f"until={self.until:.3f}"]
         both += [f"sample_ms={self.sc.measure.sample_ms}", f"cert={quic / 'cert.pem'}", f"key={quic / 'key.pem'}"]
-        ends = (("recv", flow.dst, []), ("send", flow.src, send))
-        for i, (role, host, words) in enumerate(ends):
+        for i, (role, host) in enumerate((("recv", flow.dst), ("send", flow.src))):
             t0 = self.t0 + (2 * flow.id + i) * QUIC_STAGGER_S
             out = self.dir / f"flows-quic-{flow.id}-{role}.jsonl"
-            told = ",".join([f"role={role}", f"t0={t0:.9f}", f"out={out}", *both, *words])
+            own = send if role == "send" else []
+            told = ",".join([f"role={role}", f"t0={t0:.9f}", f"out={out}", *both, *own])
             self._spawn(f"{stack}-{host}", self.net.get(host).popen([str(quic / stack), told], text=True))
 
     def _flow_args(self, host: str) -> list[str]:

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, ServerConfig, TransportConfig, VarInt};
+use quinn::{
+    ClientConfig, Connection, ConnectionError, Endpoint, ServerConfig, TransportConfig, VarInt,
+};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
@@ -23,8 +25,22 @@ use serde_json::{json, Value};
 const PROTOCOL: &[u8] = b"hetlab";
 const PIECE_BYTES: usize = 65536;
 const KEYS: [&str; 16] = [
-    "t0", "until", "sample_ms", "out", "cert", "key", "role", "addr", "cc", "id", "port", "mtu", "start", "duration",
-    "bytes", "window",
+    "t0",
+    "until",
+    "sample_ms",
+    "out",
+    "cert",
+    "key",
+    "role",
+    "addr",
+    "cc",
+    "id",
+    "port",
+    "mtu",
+    "start",
+    "duration",
+    "bytes",
+    "window",
 ];
 
 fn fail(code: i32, text: &str) -> ! {
@@ -34,7 +50,10 @@ fn fail(code: i32, text: &str) -> ! {
 
 /// CLOCK_MONOTONIC, in seconds.
 fn now() -> f64 {
-    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut ts = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: ts is a timespec of our own, and the clock exists on Linux
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut ts) };
     ts.tv_sec as f64 + ts.tv_nsec as f64 * 1e-9
@@ -55,7 +74,10 @@ struct Flow {
 impl Flow {
     fn parse() -> Flow {
         let mut words = HashMap::new();
-        for pair in std::env::args().skip(1).flat_map(|word| word.split(',').map(String::from).collect::<Vec<_>>()) {
+        for pair in std::env::args()
+            .skip(1)
+            .flat_map(|word| word.split(',').map(String::from).collect::<Vec<_>>())
+        {
             let (key, value) = pair.split_once('=').unwrap_or((&pair, ""));
             if !KEYS.contains(&key) {
                 fail(2, &format!("{pair}: no such key"));
@@ -63,10 +85,19 @@ impl Flow {
             words.insert(key.to_string(), value.to_string());
         }
         let Some(out) = words.get("out") else {
-            fail(2, "usage: quinn t0=S,out=FILE,role=send|recv,id=N,port=N,... (docs/quic.md)")
+            fail(
+                2,
+                "usage: quinn t0=S,out=FILE,role=send|recv,id=N,port=N,... (docs/quic.md)",
+            )
         };
         let out = File::create(out).unwrap_or_else(|e| fail(1, &format!("{out}: {e}")));
-        Flow { words, out: Mutex::new(out), received: AtomicU64::new(0), connection: Mutex::new(None), endpoint: Mutex::new(None) }
+        Flow {
+            words,
+            out: Mutex::new(out),
+            received: AtomicU64::new(0),
+            connection: Mutex::new(None),
+            endpoint: Mutex::new(None),
+        }
     }
 
     fn text(&self, key: &str) -> &str {
@@ -74,7 +105,9 @@ impl Flow {
     }
 
     fn number(&self, key: &str, default: f64) -> f64 {
-        let Some(text) = self.words.get(key) else { return default };
+        let Some(text) = self.words.get(key) else {
+            return default;
+        };
         match text.parse::<f64>() {
             Ok(n) if n >= 0.0 => n,
             _ => fail(2, &format!("{key}={text}: a number of at least 0")),
@@ -91,7 +124,12 @@ impl Flow {
 
     /// What fits into an IP packet: version 4 or 6 without extensions, and UDP.
     fn datagram_bytes(&self) -> u16 {
-        self.number("mtu", 1500.0) as u16 - if self.text("addr").contains(':') { 48 } else { 28 }
+        self.number("mtu", 1500.0) as u16
+            - if self.text("addr").contains(':') {
+                48
+            } else {
+                28
+            }
     }
 
     fn congestion(&self) -> Arc<dyn ControllerFactory + Send + Sync> {
@@ -131,7 +169,9 @@ impl Flow {
     /// What quinn tells of the sender's connection, under flowgen's names.
     fn stats(&self) -> Value {
         let connection = self.connection.lock().unwrap();
-        let Some(connection) = connection.as_ref() else { return json!({"bytes_sent": 0}) };
+        let Some(connection) = connection.as_ref() else {
+            return json!({"bytes_sent": 0});
+        };
         let stats = connection.stats();
         let path = stats.path;
         json!({
@@ -149,7 +189,10 @@ impl Flow {
             if self.sends() {
                 self.write("sample", self.stats());
             } else {
-                self.write("rsample", json!({"bytes_received": self.received.load(Ordering::Relaxed)}));
+                self.write(
+                    "rsample",
+                    json!({"bytes_received": self.received.load(Ordering::Relaxed)}),
+                );
             }
             n += 1.0;
         }
@@ -157,9 +200,15 @@ impl Flow {
     }
 
     async fn send(&self) -> Result<&'static str, String> {
-        let any: IpAddr =
-            if self.text("addr").contains(':') { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-        let to: IpAddr = self.text("addr").parse().unwrap_or_else(|_| fail(2, "addr: an address"));
+        let any: IpAddr = if self.text("addr").contains(':') {
+            Ipv6Addr::UNSPECIFIED.into()
+        } else {
+            Ipv4Addr::UNSPECIFIED.into()
+        };
+        let to: IpAddr = self
+            .text("addr")
+            .parse()
+            .unwrap_or_else(|_| fail(2, "addr: an address"));
         let mut endpoint = Endpoint::client(SocketAddr::new(any, 0)).map_err(|e| e.to_string())?;
         endpoint.set_default_client_config(self.client());
         *self.endpoint.lock().unwrap() = Some(endpoint.clone());
@@ -167,14 +216,25 @@ impl Flow {
         let connecting = endpoint.connect(to, "hetlab").map_err(|e| e.to_string())?;
         let connection = connecting.await.map_err(|e| e.to_string())?;
         *self.connection.lock().unwrap() = Some(connection.clone());
-        let cc = if self.text("cc").is_empty() { "cubic" } else { self.text("cc") };
+        let cc = if self.text("cc").is_empty() {
+            "cubic"
+        } else {
+            self.text("cc")
+        };
         self.write("start", json!({"cc": cc}));
         let mut stream = connection.open_uni().await.map_err(|e| e.to_string())?;
         let (piece, bytes) = (vec![0; PIECE_BYTES], self.number("bytes", 0.0) as usize);
         let mut left = bytes;
         while bytes == 0 || left > 0 {
-            let size = if bytes == 0 { PIECE_BYTES } else { PIECE_BYTES.min(left) };
-            stream.write_all(&piece[..size]).await.map_err(|e| e.to_string())?;
+            let size = if bytes == 0 {
+                PIECE_BYTES
+            } else {
+                PIECE_BYTES.min(left)
+            };
+            stream
+                .write_all(&piece[..size])
+                .await
+                .map_err(|e| e.to_string())?;
             left = left.saturating_sub(size);
         }
         stream.finish().map_err(|e| e.to_string())?;
@@ -201,7 +261,9 @@ impl Flow {
         let key = std::fs::read(self.text("key"))?;
         let chain = rustls_pemfile::certs(&mut cert.as_slice()).collect::<Result<Vec<_>, _>>()?;
         let key = rustls_pemfile::private_key(&mut key.as_slice())?.ok_or("no key")?;
-        let mut tls = rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key)?;
+        let mut tls = rustls::ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(chain, key)?;
         tls.alpn_protocols = vec![PROTOCOL.to_vec()];
         let tls = quinn::crypto::rustls::QuicServerConfig::try_from(tls)?;
         let mut config = ServerConfig::with_crypto(Arc::new(tls));
@@ -210,8 +272,13 @@ impl Flow {
     }
 
     async fn receive(&self) -> Result<&'static str, String> {
-        let at = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), self.number("port", 0.0) as u16);
-        let config = self.server().unwrap_or_else(|e| fail(2, &format!("{}: {e}", self.text("cert"))));
+        let at = SocketAddr::new(
+            Ipv6Addr::UNSPECIFIED.into(),
+            self.number("port", 0.0) as u16,
+        );
+        let config = self
+            .server()
+            .unwrap_or_else(|e| fail(2, &format!("{}: {e}", self.text("cert"))));
         let endpoint = Endpoint::server(config, at).map_err(|e| e.to_string())?;
         let incoming = endpoint.accept().await.ok_or("no connection")?;
         let connection = incoming.await.map_err(|e| e.to_string())?;
@@ -223,7 +290,9 @@ impl Flow {
             match stream.read(&mut piece).await {
                 Ok(Some(n)) => self.received.fetch_add(n as u64, Ordering::Relaxed),
                 Ok(None) => break,
-                Err(quinn::ReadError::ConnectionLost(ConnectionError::ApplicationClosed(_))) => return Ok("reset"),
+                Err(quinn::ReadError::ConnectionLost(ConnectionError::ApplicationClosed(_))) => {
+                    return Ok("reset")
+                }
                 Err(e) => return Err(e.to_string()),
             };
         }
@@ -254,13 +323,18 @@ impl Flow {
     }
 
     async fn end(&self, why: Result<&'static str, String>) {
-        let mut more =
-            if self.sends() { self.stats() } else { json!({"bytes_received": self.received.load(Ordering::Relaxed)}) };
+        let mut more = if self.sends() {
+            self.stats()
+        } else {
+            json!({"bytes_received": self.received.load(Ordering::Relaxed)})
+        };
         let reason = why.clone().unwrap_or("error");
         more["role"] = json!(self.text("role"));
         more["reason"] = json!(reason);
-        more["complete"] =
-            json!(matches!(reason, "bytes" | "fin") || (reason == "duration" && self.number("bytes", 0.0) == 0.0));
+        more["complete"] = json!(
+            matches!(reason, "bytes" | "fin")
+                || (reason == "duration" && self.number("bytes", 0.0) == 0.0)
+        );
         self.write("end", more);
         if let Some(connection) = self.connection.lock().unwrap().take() {
             connection.close(VarInt::from_u32(0), b"");
@@ -314,7 +388,9 @@ impl ServerCertVerifier for Anybody {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        rustls::crypto::ring::default_provider().signature_verification_algorithms.supported_schemes()
+        rustls::crypto::ring::default_provider()
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }
 
