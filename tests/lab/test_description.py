@@ -49,6 +49,7 @@ OWN: dict[tuple[type, str], dict[str, Any]] = {
     (Experiment, "traces"): {"traces": {"wire.forward": PLAYED}},
     (Flow, "proto"): {"proto": "tcp"},
     (Flow, "cc"): {"proto": "tcp", "cc": "vegas"},
+    (Flow, "stack"): {"proto": "quic", "stack": "quinn"},
     (Change, "way"): {"way": "reverse"},
     (Measure, "bottleneck"): {"bottleneck": "wire.reverse"},
     (Measure, "pcap"): {"pcap": True},

@@ -20,7 +20,7 @@ from hetlab.errors import LabError
 from hetlab.model.link import Direction, Loss
 from hetlab.model.trace import Trace
 
-OFFLOADS = "tso off gso off gro off"
+OFFLOADS = "tso off gso off gro off tx-udp-segmentation off"
 # A host's end of a link with offload: the stack makes and takes packets of many segments, which
 # are apart on the wire; the receiver waits for more as long as a network card holds its interrupt
 HOST_OFFLOADS = "tso off gso on gro on"
