@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,19 @@ from commands import Hetlab, Run, call_hetlab
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Of ``pytest -n N`` each process keeps to a CPU of its own: what one measures is not disturbed by another."""
+    """Of ``pytest -n N`` each process keeps to a CPU of its own: what one measures is not disturbed by another.
+
+    A shell's background job ignores Ctrl-C, and so would every command that a test starts and interrupts.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     number = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
     if number:
         available = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {available[int(number) % len(available)]})
 
 
-PLACES = ("fast", "virtual", "build", "vm", "debug")
+PLACES = ("fast", "virtual", "build", "vm", "debug", "quic")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,6 +11,7 @@ from hetlab.model.flow import Flow
 from hetlab.model.keys import Checked, keys_of
 from hetlab.model.link import Direction, Link, Loss
 from hetlab.model.scenario import Experiment, Measure
+from hetlab.model.traces import Played
 from hetlab.report.description import description, quantity
 from hetlab.report.runs import Group
 
@@ -25,6 +26,7 @@ BASE = Experiment(
     flows=(FLOW,),
     measure=Measure(),
 )
+PLAYED = Played(source="odd", hash="0", kinds=("opportunities",), period_s=43.21, mean_mbit=4.321)
 # Values that nothing else on the page has; where a key needs another one beside it, that too
 OWN: dict[tuple[type, str], dict[str, Any]] = {
     (Loss, "model"): {"model": "gemodel"},
@@ -36,8 +38,18 @@ OWN: dict[tuple[type, str], dict[str, Any]] = {
     (Direction, "ack_filter"): {"aqm": "cake", "ack_filter": True, "rate_mbit": 10},
     (Direction, "slot_pkts"): {"slot_ms": 5, "slot_pkts": 123},
     (Direction, "loss"): {"loss": Loss("random", 12.3)},
+    (Direction, "mark_above_ms"): {"aqm": "codel", "mark_above_ms": 43.21, "rate_mbit": 10},
+    (Direction, "reorder_gap_pkts"): {"reorder_percent": 5, "reorder_gap_pkts": 4321},
+    (Direction, "police_burst_bytes"): {"police_mbit": 5, "police_burst_bytes": 4321},
+    (Direction, "ecn_bleach"): {"ecn_bleach": "all"},
+    (Direction, "blackhole_above_bytes"): {"blackhole_above_bytes": 1432},
+    (Change, "loss"): {"loss": Loss("gemodel", 1.23, burst_pkts=4)},
+    (Direction, "queue_bytes"): {"queue_bytes": 4321, "trace": "wifi"},
+    (Direction, "rate_at_once"): {"rate_at_once": True, "rate_mbit": 10},
+    (Experiment, "traces"): {"traces": {"wire.forward": PLAYED}},
     (Flow, "proto"): {"proto": "tcp"},
     (Flow, "cc"): {"proto": "tcp", "cc": "vegas"},
+    (Flow, "stack"): {"proto": "quic", "stack": "quinn"},
     (Change, "way"): {"way": "reverse"},
     (Measure, "bottleneck"): {"bottleneck": "wire.reverse"},
     (Measure, "pcap"): {"pcap": True},
@@ -47,12 +59,15 @@ SEEN_BY = {
     (Direction, "ack_filter"): "ack filter",
     (Direction, "aqm_options"): "target=123us",
     (Direction, "loss"): "12.3 % random",
+    (Direction, "ecn_bleach"): "ecn bleach all",
+    (Change, "loss"): "loss 1.23 % in bursts of 4 pkts",
     (Flow, "proto"): "TCP",
     (Measure, "pcap"): "pcap files",
     (Measure, "bottleneck"): "bottleneck wire.reverse",
     (Change, "way"): "'1 s', 'wire.reverse'",
     (Experiment, "ipv6"): "IPv6",
     (Loss, "ber"): "0.00123",
+    (Experiment, "traces"): "trace odd (opportunities, mean 4.321 Mbit/s, 43.21 s)",
 }
 # Not a property of what runs: filled in (queue_bdp), a bool that adds a list (owd), what the sections show (flows)
 ELSEWHERE = {

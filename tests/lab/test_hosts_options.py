@@ -43,6 +43,10 @@ UNFIT = [
     (("real_networks-handover",), {"netem": "receiver"}, "change while it runs"),
     (("bulk", "flow.main.proto=udp", "flow.main.rate_mbit=1"), {}, "flow.main is udp"),
     (("bulk", "flow.main.count=65"), {}, "at most 64"),
+    (("bulk", "clock.d.offset_s=5"), {}, "clock.d: clocks of real hosts are not changed"),
+    (("bulk", "flow.main.start_jitter_s=5"), {}, "whole seconds"),
+    (("bulk", "link.exit.forward.police_mbit=5"), {"netem": "sender"}, "no policer, .* on real hosts: link.exit"),
+    (("bulk", "link.exit.forward.ecn_bleach=all"), {"netem": "sender"}, "ecn_bleach .* on real hosts: link.exit"),
     (("bulk", "duration_s=2.5"), {}, "whole seconds"),
     (("bulk", "flow.main.rcvlowat=1000"), {}, "--traffic flowgen"),
     (

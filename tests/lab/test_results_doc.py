@@ -25,7 +25,7 @@ title = "TCP flows that fill every structure of congestion controls, loss, one U
 duration_s = 5
 
 [link.bottleneck]
-forward = { loss = { model = "random", percent = 2 } }
+forward = { aqm = "codel", mark_above_ms = 20, police_mbit = 9, loss = { model = "random", percent = 2 } }
 
 [sysctl]
 "net.ipv4.tcp_ecn" = 1

@@ -2,7 +2,9 @@
 """Scenario files: inheritance, sweeps, resolution, and a clear error for each fault."""
 
 import re
+import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,10 @@ from hypothesis import strategies as st
 from hetlab.errors import LabError
 from hetlab.model import files, names, resolve
 from hetlab.model.event import Change
+from hetlab.model.flow import Flow
+from hetlab.model.job import Job, from_json
 from hetlab.model.limits import LIMITS
+from hetlab.model.link import AQMS, Aqm, Loss
 
 pytestmark = pytest.mark.fast
 
@@ -153,6 +158,86 @@ def test_events_after_the_end_are_left_out(tmp_path: Path) -> None:
     assert events(tmp_path, EVENT.replace("at_s = 1", "at_s = 9") + "every_s = 1\ndelay_ms = 1\n") == []
 
 
+def test_what_an_event_changes_for_a_while_comes_back(tmp_path: Path) -> None:
+    """To what it was at that moment, whatever made it so."""
+    text = "duration_s = 1\ndelay_ms = 50\njitter_ms = 2\nslot_ms = 5\nslot_pkts = 3\n"
+    text += 'loss = { model = "gemodel", percent = 1, burst_pkts = 3 }\nrate_mbit = 4\n'
+    text += "reorder_percent = 10\nreorder_gap_pkts = 5\n"
+    long = MINIMAL.replace("queue_pkts = 20", "queue_pkts = 20, duplicate_percent = 2")
+    (one,) = files.load(
+        write(tmp_path, long + EVENT + text + EVENT.replace("at_s = 1", "at_s = 0.5") + "delay_ms = 20\n")
+    )
+    first, then, last = (c for c in resolve.resolve(one).events if c.way == "forward")
+    assert (first.at_s, then.at_s, last.at_s) == (0.5, 1, 2)
+    bursts = Loss("gemodel", 1, burst_pkts=3)
+    same = {"delay_ms": 50, "jitter_ms": 2, "slot_ms": 5, "slot_pkts": 3, "loss": bursts, "rate_mbit": 4}
+    assert then.values == same | {"reorder_percent": 10, "reorder_gap_pkts": 5}
+    none = {"jitter_ms": 0, "slot_ms": None, "slot_pkts": None, "loss": Loss()}
+    none |= {"reorder_percent": 0, "reorder_gap_pkts": None}
+    assert last.values == none | {"delay_ms": 20, "rate_mbit": 8}
+    assert resolve.resolve(one).impaired_later == {("wire", "forward"), ("wire", "reverse")}
+
+
+def test_a_change_is_taken_back_before_another_is_made(tmp_path: Path) -> None:
+    """At the same instant; and an end after the run does not happen."""
+    text = (
+        "every_s = 2\nduration_s = 1\ndelay_ms = [50, 80]\n" + EVENT.replace("at_s = 1", "at_s = 2") + "delay_ms = 7\n"
+    )
+    (one,) = files.load(write(tmp_path, MINIMAL.replace("duration_s = 5", "duration_s = 3.5") + EVENT + text))
+    seen = [(c.at_s, c.delay_ms) for c in resolve.resolve(one).events if c.way == "forward"]
+    assert seen == [(1, 50), (2, 10), (2, 7), (3, 80)]
+
+
+def test_an_event_that_does_not_fit_the_link_as_it_is_then(tmp_path: Path) -> None:
+    text = (
+        MINIMAL.replace("queue_pkts = 20", "queue_pkts = 20, jitter_in_order = true") + EVENT + "reorder_percent = 5\n"
+    )
+    (one,) = files.load(write(tmp_path, text))
+    with pytest.raises(LabError, match=r"event\.0, at 1 s: link\.wire\.forward: give jitter_in_order or reorder_perc"):
+        resolve.resolve(one)
+
+
+def test_many_changes_are_quick_to_resolve(tmp_path: Path) -> None:
+    """A link that changes and changes back every 20 ms for five minutes."""
+    text = "every_s = 0.02\nduration_s = 0.01\ndelay_ms = 50\n"
+    (one,) = files.load(write(tmp_path, MINIMAL.replace("duration_s = 5", "duration_s = 300") + EVENT + text))
+    begun = time.process_time()
+    assert len(resolve.resolve(one).events) > 50_000
+    assert time.process_time() - begun < 10
+
+
+def test_keys_that_are_not_given_do_not_show_in_json(tmp_path: Path) -> None:
+    """Results from before they were there keep their bytes; what is given comes back."""
+    extra = ', aqm = "codel", mark_above_ms = 2, police_mbit = 5, ecn_bleach = "ce", blackhole_above_bytes = 1400'
+    more = "[clock.d]\noffset_s = 5\n" + EVENT + "jitter_ms = 1\n"
+    for text, said in ((MINIMAL, False), (MINIMAL.replace("queue_pkts = 20", "queue_pkts = 20" + extra) + more, True)):
+        (one,) = files.load(write(tmp_path, text))
+        job = Job(scenario=resolve.resolve(one), cc="cubic", cc_params={}, dir="x")
+        words = ("mark_above_ms", "police_mbit", "ecn_bleach", "blackhole_above_bytes", "clock_offset", 'jitter_ms": 1')
+        assert [word in job.as_json() for word in words] == [said] * len(words)
+        assert from_json(job.as_json()) == job
+
+
+def test_starts_are_drawn_from_the_seed(tmp_path: Path) -> None:
+    """Evenly, each flow its own; a run never outlasts its end; without the key nothing is drawn."""
+    text = MINIMAL.replace('dst = "d"', 'dst = "d"\nstart_s = 1\nstart_jitter_s = 2\ncount = 1000')
+    (one,) = files.load(write(tmp_path, text))
+
+    def flows(seed: int) -> tuple[Flow, ...]:
+        return Job(scenario=resolve.resolve(one), cc="cubic", cc_params={}, dir="x", seed=seed).flows
+
+    starts = sorted(flow.start_s for flow in flows(7))
+    assert flows(7) == flows(7) != flows(8)
+    assert max(abs(start - (1 + 2 * (i + 0.5) / 1000)) for i, start in enumerate(starts)) < 0.12
+    assert all(flow.start_s + flow.duration_s == pytest.approx(5) for flow in flows(7))
+    (one,) = files.load(write(tmp_path, MINIMAL))
+    assert flows(7) == flows(8) == resolve.resolve(one).flows
+
+
+def test_every_aqm_has_its_traits() -> None:
+    assert set(AQMS) == set(get_args(Aqm))
+
+
 def test_clocks_and_the_rest_of_a_link(tmp_path: Path) -> None:
     more = ", jitter_in_order = true, slot_ms = 5, slot_pkts = 8"
     text = MINIMAL.replace("queue_pkts = 20", "queue_pkts = 20" + more)
@@ -269,6 +354,64 @@ FAULTS = {
         "rate_mbit = 8, delay_ms = 10, queue_pkts = 20 }",
         "delay_ms = 10 }\n" + EVENT + "rate_mbit = 1",
         ["event.0", "link.wire.forward", "no rate_mbit"],
+    ),
+    "step of no AQM": ("delay_ms = 10", "mark_above_ms = 1", ["mark_above_ms=1 needs", "(fq_codel, codel), not fifo"]),
+    "step of fq, which lets packets pass unseen": (
+        "delay_ms = 10",
+        'aqm = "fq", mark_above_ms = 1',
+        ["(fq_codel, codel), not fq"],
+    ),
+    "step of an AQM without one": (
+        "delay_ms = 10",
+        'aqm = "pie", mark_above_ms = 1',
+        ["link.wire.forward", "mark_above_ms=1", "not pie"],
+    ),
+    "step out of range": ("delay_ms = 10", 'aqm = "codel", mark_above_ms = 0', ["mark_above_ms", "0.001..10000"]),
+    "two steps": (
+        "delay_ms = 10",
+        'aqm = "codel", mark_above_ms = 1, aqm_options = { ce_threshold = "1ms" }',
+        ["mark_above_ms or the aqm_options' ce_threshold"],
+    ),
+    "gap without reordering": ("delay_ms = 10", "reorder_gap_pkts = 5", ["reorder_gap_pkts=5 needs reorder_percent"]),
+    "burst of no policer": ("delay_ms = 10", "police_burst_bytes = 9000", ["9000 needs police_mbit"]),
+    "policer that passes nothing": (
+        "delay_ms = 10",
+        "police_mbit = 5, police_burst_bytes = 1499",
+        ["link.wire", "forward: police_burst_bytes=1499", "mtu=1500"],
+    ),
+    "slow policer that passes nothing": ("delay_ms = 10", "police_mbit = 0.1", ["police_burst_bytes=1250", "mtu=1500"]),
+    "black hole without effect": (
+        "delay_ms = 10",
+        "blackhole_above_bytes = 1500",
+        ["link.wire", "blackhole_above_bytes=1500", "not below mtu=1500"],
+    ),
+    "unknown bleaching": ("delay_ms = 10", 'ecn_bleach = "ect"', ["ecn_bleach", "'ect'", "'all'"]),
+    "offload with a policer": (
+        "rate_mbit = 8, delay_ms = 10, queue_pkts = 20 }",
+        "rate_mbit = 8, police_mbit = 5 }\noffload = true",
+        ["link.wire", "offload", "another one"],
+    ),
+    "impossible offset": ("[link.wire]", "[clock.d]\noffset_s = 1e7\n[link.wire]", ["clock.d.offset_s", "1e+06"]),
+    "start after the end by chance": (
+        'dst = "d"',
+        'dst = "d"\nstart_s = 3\nstart_jitter_s = 2',
+        ["flow.main", "may begin at 5 s", "duration_s=5"],
+    ),
+    "event with two losses": (
+        "[link.wire]",
+        EVENT + 'loss_percent = 1\nloss = { model = "random", percent = 1 }\n[link.wire]',
+        ["event.0", "loss or loss_percent"],
+    ),
+    "event with half a slot": ("[link.wire]", EVENT + "slot_ms = 0.001\n[link.wire]", ["event.0", "0, 0.01..1000"]),
+    "event longer than its interval": (
+        "[link.wire]",
+        EVENT + "delay_ms = 1\nevery_s = 2\nduration_s = 2\n[link.wire]",
+        ["event.0", "duration_s=2", "every_s=2"],
+    ),
+    "unknown model in an event": (
+        "[link.wire]",
+        EVENT + 'loss = { model = "bursty" }\n[link.wire]',
+        ["event.0.loss.0.model", "gemodel"],
     ),
     "wrong format": ("duration_s = 5", "duration_s = 5\nformat = 2", ["format"]),
 }

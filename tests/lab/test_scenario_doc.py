@@ -4,18 +4,24 @@
 import dataclasses
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
 from hetlab.emulation.qdiscs import rate_qdiscs
+from hetlab.model import files, resolve
+from hetlab.model.flow import Flows
 from hetlab.model.keys import alternatives, keys_of
 from hetlab.model.link import Direction
-from hetlab.model.scenario import Scenario
+from hetlab.model.scenario import Clock, Scenario
 from hetlab.paths import TOP
 
 pytestmark = pytest.mark.fast
 TEXT = (TOP / "docs" / "scenarios.md").read_text()
+LINKS = (TOP / "docs" / "links.md").read_text()
+TRACES = (TOP / "docs" / "traces.md").read_text()
+QUIC = (TOP / "docs" / "quic.md").read_text()
 UNITLESS = {"format", "seeds", "count"}
 HEAD = "| key | type | unit | default | allowed | meaning |"
 
@@ -85,6 +91,24 @@ def test_defaults() -> None:
         if isinstance(field.default, int | float):
             shown = {"true": 1.0, "false": 0.0}.get(row[3])
             assert field.default == (float(row[3]) if shown is None else shown), f"{of.__name__}.{name}"
+
+
+@pytest.mark.parametrize("example", re.findall(r"```toml\n(.*?)```", LINKS, re.S))
+def test_examples_of_links_are_scenarios(tmp_path: Path, example: str) -> None:
+    """And each differs from bulk."""
+    path = tmp_path / "example.toml"
+    path.write_text(example)
+    (bulk,), (found, *_points) = files.load("bulk"), files.load(str(path))
+    resolve.resolve(found)
+    ours = {n for n in Scenario.__dataclass_fields__ if getattr(found.scenario, n) != getattr(bulk.scenario, n)}
+    assert ours & {"link", "event", "clock", "flow"}
+
+
+def test_every_new_key_of_a_link_has_an_example() -> None:
+    """Those that are left out of results where they are not given."""
+    sparse = {name for of in (Direction, Flows, Clock) for name, _hint, key in keys_of(of) if key.sparse}
+    assert len(sparse) > 5
+    assert not {name for name in sparse if f"{name} = " not in LINKS + TRACES + QUIC}
 
 
 def test_options_of_red() -> None:

@@ -78,3 +78,17 @@ def test_a_panic_is_no_result(hetlab: Hetlab) -> None:
     done = hetlab("exec", "--on", "vm", "--", "sh", "-c", "echo c >/proc/sysrq-trigger", cwd=TOP)
     assert done.returncode == 125
     assert "Kernel panic - not syncing: sysrq triggered crash" in done.stderr
+
+
+def test_a_trace_on_debians_kernel(hetlab: Hetlab, tmp_path: Path) -> None:
+    """The lab's qdisc, built for it: saturating UDP gets the opportunities of a trace, its queue is full."""
+    udp = 'flow.main={src="s",dst="d",proto="udp",rate_mbit=6,packet_bytes=1500}'
+    trace = 'link.cell.forward={trace="cellular:mean_mbit=2,duration_s=7,sigma=0.3",queue_pkts=50}'
+    args = ("--set", udp, "--set", trace, "--set", "duration_s=4", "--json", "--out", tmp_path)
+    done = hetlab("run", "lte", "--cc", "cubic", *args, "--on", "vm", "--kernel", "6.1", timeout=1800)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["flows"][0]["goodput_mbit"] == pytest.approx(
+        result["queue"]["capacity_mbit"], rel=0.15
+    )  # and the tail
+    assert result["queue"]["max_pkts"] == 50

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A host whose clock runs fast or slow, as its TCP packets show it.
+ * A host whose clock runs fast or slow, or is ahead or behind, as its TCP
+ * packets show it.
  *
  * Runs at the clsact hook of a host's interface: what leaves the host carries
- * timestamps of a clock that runs SKEW_PPB billionths fast (negative: slow)
- * since the first packet, what comes back is restored, so that the host itself
+ * timestamps of a clock that is OFFSET_US microseconds ahead (negative: behind)
+ * and runs SKEW_PPB billionths fast (negative: slow) since the first packet, what
+ * comes back is restored, so that the host itself
  * notices nothing. Rewritten are TSval and TSecr of RFC 7323 (milliseconds)
  * and the arrival time in the Santa Cruz option (microseconds).
  *
- *	clang -O2 -g -target bpf -DSKEW_PPB=200000 -c skew.c -o skew.o
+ *	clang -O2 -g -target bpf -DSKEW_PPB=200000 -DOFFSET_US=0LL \
+ *		-c skew.c -o skew.o
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -47,6 +50,8 @@ static long (*l4_csum_replace)(struct __sk_buff *skb, __u32 offset,
 #define SC_MIN_ECHO	13
 #define BILLION		1000000000ULL
 #define SENT_BITS	16
+/* Keeps a clock that is behind above 0; whole milliseconds */
+#define LONG_AGO_US	10000000000000ULL
 
 /* What was sent instead of what: the echo of the one becomes the other again */
 struct sent {
@@ -95,8 +100,9 @@ static __always_inline __u64 elapsed_us(__u64 now_us)
 static __always_inline __s64 ahead_us(__u64 elapsed)
 {
 	if (SKEW_PPB >= 0)
-		return elapsed * SKEW_PPB / BILLION;
-	return -(__s64)((elapsed * -(SKEW_PPB) + BILLION - 1) / BILLION);
+		return OFFSET_US + elapsed * SKEW_PPB / BILLION;
+	return OFFSET_US -
+	       (__s64)((elapsed * -(SKEW_PPB) + BILLION - 1) / BILLION);
 }
 
 /*
@@ -129,8 +135,8 @@ static __always_inline struct sent *sent_slot(__u32 ports, __u32 said)
 
 static __always_inline void say(struct __sk_buff *skb, const struct packet *p)
 {
-	__u64 now_us = ktime_ns() / 1000;
-	__u64 skewed_us = now_us + ahead_us(elapsed_us(now_us));
+	__u64 true_us = ktime_ns() / 1000, now_us = true_us + LONG_AGO_US;
+	__u64 skewed_us = now_us + ahead_us(elapsed_us(true_us));
 	__u32 meant = load32(skb, p->option + 2), ports = load32(skb, p->tcp);
 	__u32 said = meant + (__u32)(skewed_us / 1000 - now_us / 1000);
 	struct sent *sent = sent_slot(ports, said);
@@ -158,10 +164,10 @@ static __always_inline void say_arrival(struct __sk_buff *skb,
 	__u64 now_us = ktime_ns() / 1000, elapsed = elapsed_us(now_us);
 	__u32 arrival = load32(skb, p->option + SC_ARRIVAL);
 	__u64 ago = (__u32)(now_us - arrival);
+	__u64 then = ago <= elapsed ? elapsed - ago : 0;
 
-	if (ago <= elapsed)
-		replace(skb, p->tcp, p->option + SC_ARRIVAL, arrival,
-			arrival + (__u32)ahead_us(elapsed - ago));
+	replace(skb, p->tcp, p->option + SC_ARRIVAL, arrival,
+		arrival + (__u32)ahead_us(then));
 }
 
 /* Offset of the TCP header; 0: not TCP */

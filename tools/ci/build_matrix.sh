@@ -144,6 +144,7 @@ build() {
 	read -ra words <<<"$(target "$2")"
 	mapfile -t -O "${#words[@]}" words < <(compiler "$@")
 	stage_sources "$dir"
+	stage_qdisc "$dir"
 	reason="make failed"
 	"$how" "$dir" "$headers" "${words[@]}" >"$dir.log" 2>&1 || return 1
 	reason=

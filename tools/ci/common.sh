@@ -106,7 +106,7 @@ kernel_version() {
 # kbuild generates next to them (tcp_*.mod.c) does not.
 module_sources() {
 	local file
-	for file in "$1"/tcp_*.c; do
+	for file in "$1"/tcp_*.c "$1"/sch_*.c; do
 		case ${file##*/} in
 		*.*.c) ;;
 		*) [ ! -f "$file" ] || printf '%s\n' "$file" ;;
@@ -134,4 +134,12 @@ stage_sources() {
 	[ ! -d "$HETCC_TOP/include" ] ||
 		cp -rp -- "$HETCC_TOP/include" "$1/" ||
 		die "cannot copy include/ to $1"
+}
+
+# stage_qdisc DIRECTORY: the qdisc of trace links beside them; it is the lab's,
+# and not part of a package.
+stage_qdisc() {
+	local qdisc=$HETCC_TOP/tools/qdisc
+	cp -p -- "$qdisc"/*.[ch] "$1/" || die "cannot copy $qdisc to $1"
+	cat -- "$qdisc/Kbuild" >>"$1/Kbuild" || die "cannot write $1/Kbuild"
 }

@@ -25,7 +25,7 @@ END
 
 # Messages about our own files: the modules and what is in include/.
 own_messages() {
-	grep -E '(^|[ /])(tcp_[a-z0-9_]+\.c|include/hetcc/[^:]+):[0-9]+:' "$1" |
+	grep -E '(^|[ /])((tcp|sch)_[a-z0-9_]+\.[ch]|include/hetcc/[^:]+):[0-9]+:' "$1" |
 		grep -E ': (warning|error):'
 }
 
@@ -49,6 +49,7 @@ main() {
 	headers=$(host_headers "$series") ||
 		die "no headers of Linux $series to check against"
 	stage_sources "$staged"
+	stage_qdisc "$staged"
 	if ! env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -j2 C=2 CHECK=sparse \
 		-C "$headers" M="$staged" modules >"$log" 2>&1; then
 		tail -n 30 "$log" >&2

@@ -264,11 +264,19 @@ def usage() -> dict[str, str]:
 
     group: Any = typer.main.get_command(app)
     top = group.context_class(group, info_name="hetlab", terminal_width=78, **group.context_settings)
-    found = {"hetlab": group.get_help(top)}
-    for name, command in group.commands.items():
-        context = command.context_class(command, info_name=name, parent=top, **command.context_settings)
-        found[f"hetlab {name}"] = command.get_help(context)
+    found = {"hetlab": group.get_help(top)} | _usage_below(group, top)
     return {name: "\n".join(line.rstrip() for line in text.splitlines()) for name, text in found.items()}
+
+
+def _usage_below(group: Any, above: Any) -> dict[str, str]:
+    """The same of the commands of a command, and of theirs."""
+    found: dict[str, str] = {}
+    for name, command in group.commands.items():
+        context = command.context_class(command, info_name=name, parent=above, **command.context_settings)
+        found[context.command_path] = command.get_help(context)
+        if hasattr(command, "commands"):
+            found |= _usage_below(command, context)
+    return found
 
 
 def environment() -> jinja2.Environment:

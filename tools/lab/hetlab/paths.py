@@ -10,6 +10,7 @@ TOP = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("HETCC_BUILD", TOP / "build")).resolve()
 BIN = BUILD / "bin"
 VENV = BUILD / "venv"
+TRACES = BUILD / "traces"
 LAB = TOP / "tools" / "lab"
 SCENARIOS = TOP / "tools" / "scenarios"
 PAPERS = LAB / "papers"
@@ -17,9 +18,12 @@ KERNEL_DIR = TOP / "tools" / "kernel"
 GUEST = LAB / "hetlab" / "machines" / "guest"
 
 
-def skew_object(ppm: float) -> str:
-    """File name of the BPF program that makes a host's clock run this much fast."""
-    return f"skew{round(ppm * 1000):+d}ppb.o"
+LINK_PROGRAM = "link.bpf.o"
+
+
+def skew_object(ppm: float, offset_s: float = 0) -> str:
+    """File name of the BPF program that makes a host's clock run this much fast, and be this far ahead."""
+    return f"skew{round(ppm * 1000):+d}ppb{f'{round(offset_s * 1e6):+d}us' if offset_s else ''}.o"
 
 
 def not_ours(error: OSError) -> str:

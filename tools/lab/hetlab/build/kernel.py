@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hetlab.errors import LabError
-from hetlab.paths import BIN, BUILD, KERNEL_DIR, LAB, TOP, skew_object
+from hetlab.paths import BIN, BUILD, KERNEL_DIR, LAB, LINK_PROGRAM, TOP, skew_object
 
 SERIES = "6.12"
 TARBALL = Path(f"/usr/src/linux-source-{SERIES}.tar.xz")
@@ -58,6 +58,12 @@ def files_digest(paths: list[Path], *more: bytes) -> str:
 def module_sources() -> list[Path]:
     """Everything the modules are built from."""
     return [TOP / "Kbuild", *sorted(TOP.glob("tcp_*.c")), *sorted((TOP / "include" / "hetcc").glob("*.h"))]
+
+
+def qdisc_sources() -> list[Path]:
+    """Everything the qdisc of trace links is built from; its Kbuild adds to the modules' own."""
+    directory = TOP / "tools" / "qdisc"
+    return [directory / "Kbuild", *sorted(directory.glob("*.[ch]"))]
 
 
 @contextmanager
@@ -229,7 +235,7 @@ def _slim(out: Path) -> None:
 
 def modules(console: Console, k: Kernel, arch: str = "um") -> Path:
     """Directory with our modules built for a kernel."""
-    sources = module_sources()
+    sources = [*module_sources(), *qdisc_sources()]
     key = files_digest(sources, k.key.encode())
     directory = BUILD / "modules" / f"{arch}-{key}"
     with locked(BUILD / "modules"):
@@ -237,12 +243,27 @@ def modules(console: Console, k: Kernel, arch: str = "um") -> Path:
             return directory
         console.print("building the modules")
         shutil.rmtree(directory, ignore_errors=True)
-        (directory / "include" / "hetcc").mkdir(parents=True)
-        for path in sources:
-            shutil.copy(path, directory / path.relative_to(TOP))
+        stage(directory)
         compile_module(k, directory, arch)
         (directory / ".complete").touch()
     return directory
+
+
+def stage(directory: Path) -> None:
+    """What the modules and the qdisc are built from, in one directory with one Kbuild."""
+    (directory / "include" / "hetcc").mkdir(parents=True)
+    for path in module_sources():
+        shutil.copy(path, directory / path.relative_to(TOP))
+    stage_qdisc(directory)
+
+
+def stage_qdisc(directory: Path) -> None:
+    """The qdisc's sources; its Kbuild behind one that is there."""
+    kbuild, *sources = qdisc_sources()
+    with open(directory / "Kbuild", "ab") as out:
+        out.write(kbuild.read_bytes())
+    for path in sources:
+        shutil.copy(path, directory)
 
 
 def compile_module(k: Kernel, directory: Path, arch: str) -> None:
@@ -252,7 +273,7 @@ def compile_module(k: Kernel, directory: Path, arch: str) -> None:
 
 
 def tools(console: Console) -> Path:
-    """flowgen and hetprobe; make decides whether there is anything to do."""
+    """flowgen, hetprobe and hetreplay; make decides whether there is anything to do."""
     BIN.mkdir(parents=True, exist_ok=True)
     with locked(BIN):
         run(["make", "-s", "-C", str(TOP / "tools" / "flowgen"), f"O={BIN}"], BUILD / "flowgen.log", "building flowgen")
@@ -270,19 +291,34 @@ def static_flowgen(machine: str) -> Path:
     return path
 
 
-def skew_objects(ppms: set[float]) -> None:
-    """BPF programs for hosts whose clocks run fast or slow, one for each skew in ppm."""
-    source = TOP / "tools" / "bpf" / "skew.c"
-    if ppms and not shutil.which("clang"):
-        raise LabError("skew_ppm needs clang: run tools/setup.sh --check (as root) or install it")
-    for ppm in sorted(ppms):
-        out = BIN / skew_object(ppm)
-        with locked(BIN):
-            if out.exists() and out.stat().st_mtime >= source.stat().st_mtime:
-                continue
-            args = ["clang", "-O2", "-g", "-target", "bpf", "-Wall", "-Wextra", "-Werror"]
-            args += [f"-I/usr/include/{os.uname().machine}-linux-gnu", f"-DSKEW_PPB={round(ppm * 1000)}"]
-            run([*args, "-c", str(source), "-o", str(out)], BUILD / "skew.log", f"building {out.name}")
+def skew_objects(clocks: set[tuple[float, float]]) -> None:
+    """BPF programs for hosts whose clocks are not true, one for each skew (ppm) and offset (s)."""
+    for ppm, offset_s in sorted(clocks):
+        told = [f"-DSKEW_PPB={round(ppm * 1000)}", f"-DOFFSET_US={round(offset_s * 1e6)}LL"]
+        _bpf("skew.c", skew_object(ppm, offset_s), "skew_ppm or offset_s of a clock", told)
+
+
+def link_program() -> None:
+    """The BPF program of links with a policer, ECN bleaching or a black hole."""
+    _bpf("link.c", LINK_PROGRAM, "a policer, ecn_bleach or blackhole_above_bytes of a link", [])
+
+
+def have_clang() -> bool:
+    """Whether BPF programs can be compiled."""
+    return bool(shutil.which("clang"))
+
+
+def _bpf(source_name: str, name: str, what: str, told: list[str]) -> None:
+    """Compile a program of tools/bpf unless it is there; LabError saying ``what`` needs it."""
+    source, out = TOP / "tools" / "bpf" / source_name, BIN / name
+    if not have_clang():
+        raise LabError(f"{what} needs clang: run tools/setup.sh --check (as root) or install it")
+    with locked(BIN):
+        if out.exists() and out.stat().st_mtime >= source.stat().st_mtime:
+            return
+        args = ["clang", "-O2", "-g", "-target", "bpf", "-Wall", "-Wextra", "-Werror"]
+        args += [f"-I/usr/include/{os.uname().machine}-linux-gnu", *told]
+        run([*args, "-c", str(source), "-o", str(out)], BUILD / f"{source.stem}-bpf.log", f"building {out.name}")
 
 
 def commit() -> str:
@@ -298,7 +334,8 @@ def hashes(k: Kernel, module_dir: Path) -> dict[str, str]:
 
 def lab_digest() -> str:
     """Short hash of the lab's own code and traffic tools: what else decides the numbers of a run."""
-    return files_digest([*sorted(LAB.glob("hetlab/**/*.py")), BIN / "flowgen"])
+    programs = sorted((TOP / "tools" / "bpf").glob("*.c"))
+    return files_digest([*sorted(LAB.glob("hetlab/**/*.py")), *programs, BIN / "flowgen", BIN / "hetreplay"])
 
 
 def host_hashes() -> dict[str, str]:

@@ -5,7 +5,6 @@ import json
 import signal
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal, NoReturn
@@ -14,6 +13,7 @@ import typer
 from rich.console import Console
 
 from hetlab.build import kernel
+from hetlab.cli import trace
 from hetlab.cli.arguments import (
     AgainOption,
     CcOption,
@@ -58,6 +58,8 @@ from hetlab.hosts import options
 from hetlab.machines import qemu_files, variables
 from hetlab.machines.uml import cpus
 from hetlab.model import files, jobs, names
+from hetlab.model.job import Job
+from hetlab.model.keys import as_plain
 from hetlab.model.result import RunResult
 from hetlab.paths import BUILD, not_ours
 
@@ -70,6 +72,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(trace.app, name="trace")
 
 
 @app.command("kernel")
@@ -127,12 +131,7 @@ def run_command(
     for line in dict.fromkeys(f"{p.name}: {text}" for p in loaded for text in p.scenario.unreached()):
         err.print(f"hetlab: {line}")
     if dry_run:
-        if on == "virtual":
-            planned = still_to_run(planned, out if resume else None)
-        if not planned:
-            print(f"nothing to run, all is in {out}")
-            return
-        show(plan_table(planned, len(cpus()[: machines or None])))
+        show_plan(planned, on == "virtual", out if resume else None, machines)
         return
     directory = out or BUILD / "results" / time.strftime("%Y%m%d-%H%M%S")
     rows: list[RunResult] = []
@@ -140,7 +139,7 @@ def run_command(
     def report(result: RunResult) -> None:
         rows.append(result)
         if as_json:
-            print(json.dumps(asdict(result)), flush=True)
+            print(json.dumps(as_plain(result)), flush=True)
 
     places = {"virtual": virtual(machines), "vm": emulated(kernel_, clock, machines), "host": this_machine}
     campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched, resume)
@@ -150,6 +149,15 @@ def run_command(
         err.print(f"hetlab: {line}")
     err.print(f"results in {directory}" if rows else "no results")
     fail_on(campaign)
+
+
+def show_plan(planned: list[Job], on_ours: bool, kept_in: Path | None, machines: int | None) -> None:
+    """What would be run: of our kernel's runs without those that are there already."""
+    waiting = still_to_run(planned, kept_in) if on_ours else planned
+    if waiting:
+        show(plan_table(waiting, len(cpus()[: machines or None])))
+    else:
+        print(f"nothing to run, all is in {kept_in}")
 
 
 @app.command("claims")
@@ -307,6 +315,8 @@ def exec_command(
     k = kernel.kernel(err, patched, debug)
     modules = kernel.modules(err, k)
     kernel.tools(err)
+    if kernel.have_clang():  # HetLink says what is missing where it needs it
+        kernel.link_program()
     raise typer.Exit(execute(k.executable, modules, command, wall_limit, variables=named))
 
 

@@ -43,7 +43,9 @@ def carry_out(
     With ``resume`` the results that an earlier command left in ``out`` are taken, if nothing has changed since.
     """
     kernel.tools(err)
-    kernel.skew_objects({ppm for job in planned for ppm in job.scenario.clock.values()})
+    kernel.skew_objects({clock for job in planned for clock in job.scenario.clocks.values()})
+    if any(job.scenario.filtered for job in planned):
+        kernel.link_program()
     groups = jobs.by_kernel(planned, patched)
     _tell_others(out, planned)
     built = {of: make_runner(of, group) for of, group in groups.items()}

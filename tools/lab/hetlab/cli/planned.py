@@ -17,9 +17,8 @@ PACKET_S = 8e-6
 
 def real_s(job: Job) -> float:
     """About how long a run takes on one CPU: as if the bottleneck were full all the time."""
-    way = job.scenario.bottleneck
     mtu = min(link.mtu for link in job.scenario.links.values())
-    pkts = (way.rate_mbit or 0 if way else 0) * 1e6 / 8 / mtu * job.scenario.duration_s
+    pkts = (job.scenario.rate_mbit or 0) * 1e6 / 8 / mtu * job.scenario.duration_s
     return RUN_S + PACKET_S * pkts
 
 
@@ -49,7 +48,8 @@ def alike(rows: Iterable[RunResult]) -> list[str]:
     for run in rows:
         by_scenario.setdefault(run.scenario, {}).setdefault(run.label, []).append(run)
     return [
-        f"{name}: every seed gave the same numbers; nothing in it is random (loss, jitter, an AQM that draws lots)"
+        f"{name}: every seed gave the same numbers; nothing in it is random"
+        " (loss, jitter, an AQM that draws lots, start_jitter_s of a flow)"
         for name, runs in by_scenario.items()
         if any(len(of) > 1 for of in runs.values())
         and all(

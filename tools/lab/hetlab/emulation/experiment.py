@@ -13,6 +13,7 @@ import os
 import subprocess
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,11 @@ from hetlab.emulation.waiting_tc import WaitingTc
 from hetlab.errors import LabError
 from hetlab.model.congestion import module_of
 from hetlab.model.event import Change
-from hetlab.model.flow import Flow
+from hetlab.model.flow import QUIC_CCS, Flow
 from hetlab.model.job import Job
-from hetlab.model.link import Loss
-from hetlab.model.scenario import Experiment
+from hetlab.model.link import Link
+from hetlab.model.scenario import WAYS, Experiment
+from hetlab.model.traces import SUFFIX
 
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 SETTLE_S = 3
@@ -38,6 +40,7 @@ LEARN_PORT, LEARN_BYTES = 5000, 1000
 # instants of hosts (sampling) and of flows (start, end) apart
 STAGGER_S = 20e-6
 FLOW_AFTER_S = 10e-6
+QUIC_STAGGER_S = 7e-6
 EVENT_AFTER_S = 5e-6
 PR_SET_TIMERSLACK = 29
 
@@ -109,11 +112,25 @@ def n_op_pkts() -> float:
     return float(Path("/sys/module/tcp_santacruz/parameters/n_op").read_text())
 
 
+def located(sc: Experiment) -> dict[str, Link]:
+    """Links whose traces are the compiled files that the host left, by their hashes."""
+    found = {}
+    for name, link in sc.links.items():
+        ways: dict[str, Any] = {}
+        for side in WAYS:
+            way = ways[side] = link.way(side)
+            if played := sc.traces.get(f"{name}.{side}"):
+                file = Path(os.environ.get("HETLAB_TRACES", "")) / f"{played.hash}{SUFFIX}"
+                ways[side] = replace(way, trace=str(file), trace_delay=None, trace_loss=None)
+        found[name] = replace(link, **ways)
+    return found
+
+
 def build_net(sc: Experiment, seed: int) -> HetNet:
     """Network of a resolved scenario, with the sysctls of every node."""
     HetLink.made = 0
     HetLink.reseed = (lambda end: f"echo {(seed << 16) + end} > {SEED_FILE}") if SEED_FILE.exists() else None
-    topo = Network(hosts=sc.hosts, routers=sc.routers, links=sc.links)
+    topo = Network(hosts=sc.hosts, routers=sc.routers, links=located(sc), impaired_later=sc.impaired_later)
     net = HetNet(topo, route=sc.route)
     lines = [f"echo '{v}' > /proc/sys/{k.replace('.', '/')}" for k, v in sc.sysctl.items()]
     for node in net.hosts:
@@ -121,18 +138,14 @@ def build_net(sc: Experiment, seed: int) -> HetNet:
             out = node.cmd(f"{line} || echo failed").strip()
             if out:
                 raise LabError(f"{node.name}: sysctl {line}: {out}")
-    for host, ppm in sc.clock.items():
-        skew(net, host, ppm)
+    for host, (ppm, offset_s) in sc.clocks.items():
+        skew(net, host, ppm, offset_s)
     return net
 
 
 def change_of(change: Change) -> dict[str, Any]:
     """Keywords of HetLink.change."""
-    values: dict[str, Any] = {"delay_ms": change.delay_ms, "rate_mbit": change.rate_mbit}
-    values = {name: value for name, value in values.items() if value is not None}
-    if change.loss_percent is not None:
-        values["loss"] = Loss("random" if change.loss_percent else "none", change.loss_percent)
-    return values | {"forward": change.way == "forward", "reverse": change.way == "reverse"}
+    return change.values | {"forward": change.way == "forward", "reverse": change.way == "reverse"}
 
 
 def sleep_until(t: float) -> None:
@@ -200,6 +213,10 @@ class Run:
             for point in (link.queue_point(forward), link.impair_point(forward)):
                 if point:
                     self.tc.prepare(*point)
+            if (link.forward if forward else link.reverse).rate_at_once:
+                self.tc.prepare_replay(*link.queue_point(forward))
+        for link in self.net.by_name.values():
+            link.start_traces(self.t0)
         self._probe()
         for i, host in enumerate(self.sc.hosts):
             flows = self._flow_args(host)
@@ -210,13 +227,38 @@ class Run:
             args = [self.tool("flowgen"), "--t0", f"{t0:.9f}", "--out", str(out)]
             args += ["--sample-ms", str(self.sc.measure.sample_ms), "--until", f"{self.until:.3f}"]
             self._spawn(f"flowgen-{host}", self.net.get(host).popen(args + flows, text=True))
+        for flow in self.job.flows:
+            if flow.stack is not None:
+                self._quic(flow, flow.stack)
 
     def _spawn(self, name: str, proc: "subprocess.Popen[str]") -> None:
         self.procs.append((name, proc))
 
+    def _quic(self, flow: Flow, stack: str) -> None:
+        """One program at each end of a QUIC flow; tools/setup.sh --quic builds them."""
+        quic = Path(self.bin).parent / "quic"
+        if not (quic / stack).exists():
+            raise LabError(f"flow {flow.name}: {quic / stack} is not there: run tools/setup.sh --quic")
+        mtu = min(link.mtu for link, _forward in self.net.path(flow.src, flow.dst))
+        addr = self.net.address(flow.src, flow.dst, self.sc.ipv6)
+        start = flow.start_s + FLOW_AFTER_S * (1 + flow.id / 1000)
+        cc = flow.cc or QUIC_CCS[stack][0]
+        send = [f"addr={addr}", f"start={start:.9f}", f"duration={flow.duration_s:g}"]
+        send += [f"{k}={v}" for k, v in flow.given("sender").items()]
+        both = [f"id={flow.id}", f"port={flow.port}", f"cc={cc}", f"mtu={mtu}", f"until={self.until:.3f}"]
+        both += [f"sample_ms={self.sc.measure.sample_ms}", f"cert={quic / 'cert.pem'}", f"key={quic / 'key.pem'}"]
+        for i, (role, host) in enumerate((("recv", flow.dst), ("send", flow.src))):
+            t0 = self.t0 + (2 * flow.id + i) * QUIC_STAGGER_S
+            out = self.dir / f"flows-quic-{flow.id}-{role}.jsonl"
+            own = send if role == "send" else []
+            told = ",".join([f"role={role}", f"t0={t0:.9f}", f"out={out}", *both, *own])
+            self._spawn(f"{stack}-{host}", self.net.get(host).popen([str(quic / stack), told], text=True))
+
     def _flow_args(self, host: str) -> list[str]:
         args = []
-        for flow in self.sc.flows:
+        for flow in self.job.flows:
+            if flow.proto == "quic":
+                continue
             if flow.src == host:
                 args.append(self._send_arg(flow))
             if flow.dst == host:
@@ -282,7 +324,7 @@ class Run:
         set_seed(self.job.seed)
         for change in self.sc.events:
             sleep_until(self.t0 + change.at_s + EVENT_AFTER_S)
-            self.net.by_name[change.link].change(tc=self.tc, **change_of(change))
+            self.net.by_name[change.link].change(tc=self.tc, replayer=self.tc.replay, **change_of(change))
         errors = []
         for name, proc in self.procs:
             out, err = proc.communicate()
@@ -295,20 +337,25 @@ class Run:
         """What the qdiscs of every link counted, by link and direction."""
         seen: dict[str, list[dict[str, Any]]] = {}
 
-        def stats(point: tuple[Any, str] | None) -> dict[str, Any] | None:
+        def on(point: tuple[Any, str] | None) -> list[dict[str, Any]]:
             if not point:
-                return None
+                return []
             node, dev = point
             if node.name not in seen:
                 seen[node.name] = json.loads(node.cmd("tc -s -j qdisc show") or "[]")
-            return next((q for q in seen[node.name] if q["dev"] == dev and q.get("root")), None)
+            return [q for q in seen[node.name] if q["dev"] == dev]
+
+        def stats(point: tuple[Any, str] | None, **wanted: Any) -> dict[str, Any] | None:
+            return next((q for q in on(point) if wanted.items() <= q.items()), None)
 
         found: dict[str, Any] = {}
         for name, link in self.net.by_name.items():
             for way, forward in (("forward", True), ("reverse", False)):
                 found[f"{name}.{way}"] = {
-                    "queue": stats(link.queue_point(forward)),
-                    "impair": stats(link.impair_point(forward)),
+                    "queue": stats(link.queue_point(forward), root=True),
+                    "aqm": stats(link.queue_point(forward), parent="1:1"),
+                    "impair": stats(link.impair_point(forward), root=True),
+                    "filter": stats(link.impair_point(forward), kind="clsact"),
                 }
         return found
 

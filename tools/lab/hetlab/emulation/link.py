@@ -6,19 +6,21 @@ What tc reports afterwards is compared with what was asked for; any difference a
 
 import json
 import os
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from mininet.link import Intf, Link
 from mininet.node import Node
 
-from hetlab.emulation import lacking
+from hetlab.emulation import filters, lacking, replay
 from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs
 from hetlab.errors import LabError
 from hetlab.model.link import Direction, Loss
+from hetlab.model.trace import Trace
 
-OFFLOADS = "tso off gso off gro off"
+OFFLOADS = "tso off gso off gro off tx-udp-segmentation off"
 # A host's end of a link with offload: the stack makes and takes packets of many segments, which
 # are apart on the wire; the receiver waits for more as long as a network card holds its interrupt
 HOST_OFFLOADS = "tso off gso on gro on"
@@ -43,15 +45,23 @@ def _help(said: str) -> str:
     if not lacking.SURELY.search(said):
         return ""
     release = os.uname().release
+    if "hetreplay: make" in said:
+        return f"This kernel, {release}, lacks the module sch_replay. {replay.NOTES}, then insmod\n"
     return f"This kernel, {release}, lacks one of the modules {MODULES}. {lacking.advice(release)}\n"
 
 
 TcRunner = Callable[[Node, list[str]], str]
+Qdiscs = list[dict[str, Any]]
 
 
 def start_tc(node: Node, commands: list[str]) -> str:
     """Run commands of tc, the last of which shows qdiscs; returns what it shows, as JSON."""
     return shell(node, "tc -j -batch - <<BATCH\n" + "\n".join(commands) + "\nBATCH")
+
+
+def start_replay(node: Node, commands: list[str]) -> str:
+    """Run commands of hetreplay; returns what it says."""
+    return shell(node, f"{shlex.quote(replay.program())} <<REPLAY\n" + "\n".join(commands) + "\nREPLAY")
 
 
 class HetIntf(Intf):
@@ -71,6 +81,8 @@ class HetLink(Link):
     segmentation and receive offload. ``reseed``, where it is set, is called
     with the number of a link's end and gives a shell line that restarts the
     kernel's random numbers: netem draws the seed of its losses when it is made.
+    ``impaired_later`` names the ways (forward, reverse) that ``change`` will give
+    jitter, slots, reordering, duplicates or bursts of loss, which must follow the queue.
     """
 
     reseed: ClassVar[Callable[[int], str] | None] = None
@@ -85,6 +97,7 @@ class HetLink(Link):
         mtu: int = 1500,
         label: str = "",
         offload: bool = False,
+        impaired_later: Collection[str] = (),
         **params: Any,
     ) -> None:
         self.label = label or f"{node1.name}-{node2.name}"
@@ -92,18 +105,23 @@ class HetLink(Link):
         common = {k: params.pop(k) for k in list(params) if k in names}
         self.forward = _direction(forward, common)
         self.reverse = _direction(reverse, common)
+        for name, way in (("forward", self.forward), ("reverse", self.reverse)):
+            way.check_sizes(f"link {self.label}: {name}", mtu)
         self.mtu = mtu
         self.offload = offload
         params.setdefault("intf", HetIntf)
         super().__init__(node1, node2, **params)
         ends = [(node1, self.intf1.name), (node2, self.intf2.name)]
         plans = [
-            plan(self.forward, mtu, ends[0][1], _ifb(ends[1][1]), is_host(node1)),
-            plan(self.reverse, mtu, ends[1][1], _ifb(ends[0][1]), is_host(node2)),
+            plan(self.forward, mtu, ends[0][1], _ifb(ends[1][1]), is_host(node1), "forward" in impaired_later),
+            plan(self.reverse, mtu, ends[1][1], _ifb(ends[0][1]), is_host(node2), "reverse" in impaired_later),
         ]
         self.plans = plans
         for i, (node, dev) in enumerate(ends):
             self._setup(node, dev, plans[i].near, plans[1 - i].far)
+            if plans[1 - i].filtered:
+                with filters.loadable((self.reverse, self.forward)[i]) as program:
+                    shell(node, filters.attach(_ifb(dev), program))
 
     def _setup(self, node: Node, dev: str, near: tuple[Qdisc, ...], far: tuple[Qdisc, ...]) -> None:
         """Configure one end and read it back."""
@@ -113,46 +131,77 @@ class HetLink(Link):
             lines.append(f"echo {GRO_WAIT_NS} > /sys/class/net/{dev}/gro_flush_timeout")
         else:
             lines.append(f"ethtool -K {dev} {OFFLOADS} >/dev/null")
-        batch = [f"qdisc add dev {q.dev} {q.args}" for q in (*near, *far)]
+        own = [q for q in (*near, *far) if q.tables]
+        batch = [f"qdisc add dev {q.dev} {q.args}" for q in (*near, *far) if not q.tables]
         if far:
             ifb = _ifb(dev)
             lines.append(f"ip link add {ifb} type ifb; ip link set {ifb} mtu {self.mtu} up")
             batch.append(f"qdisc add dev {dev} ingress")
             batch.append(f"filter add dev {dev} parent ffff: matchall action mirred egress redirect dev {ifb}")
-        if batch:
+        if batch or own:
             if HetLink.reseed:
                 lines.append(HetLink.reseed(HetLink.made))
             HetLink.made += 1
-            lines.append("tc -batch - <<BATCH\n" + "\n".join(batch) + "\nBATCH")
-            lines.append("tc -j qdisc show | tail -n 1")
-        out = shell(node, "\n".join(lines))
-        if not batch:
+        with replay.Files() as files:
+            if own:
+                made = "\n".join(f"make dev={q.dev} {q.args} file={files.put(q.tables)}" for q in own if q.tables)
+                lines.append(f"{shlex.quote(replay.program())} <<REPLAY\n{made}\nREPLAY")
+            if batch or own:
+                lines.append("tc -batch - <<BATCH\n" + "\n".join(batch) + "\nBATCH")
+                lines.append("tc -j qdisc show | tail -n 1")
+            out = shell(node, "\n".join(lines))
+        if not batch and not own:
             return
-        got = json.loads(out[out.index("[{") :])
-        for want in (*near, *far):
-            wrong = mismatch(want, [q for q in got if q["dev"] == want.dev])
-            if wrong:
-                raise LabError(f"{node.name}: tc did not take {want.args!r} on {want.dev}: {wrong}")
+        self._compare(node, (*near, *far), json.loads(out[out.index("[{") :]), replay.answers(out))
 
-    def change(self, *, forward: bool = True, reverse: bool = True, tc: TcRunner | None = None, **values: Any) -> None:
-        """Change rate, delay, jitter or loss of a running link, e.g. ``change(delay_ms=33)``.
+    @staticmethod
+    def _compare(node: Node, wanted: Iterable[Qdisc], got: Qdiscs, own: Qdiscs) -> None:
+        """LabError where tc (of ours hetreplay) says another thing than what was asked for."""
+        for want in wanted:
+            wrong = mismatch(want, [q for q in (own if want.tables else got) if q["dev"] == want.dev])
+            if wrong:
+                who = "hetreplay" if want.tables else "tc"
+                raise LabError(f"{node.name}: {who} did not take {want.args!r} on {want.dev}: {wrong}")
+
+    def change(
+        self,
+        *,
+        forward: bool = True,
+        reverse: bool = True,
+        tc: TcRunner | None = None,
+        replayer: TcRunner | None = None,
+        **values: Any,
+    ) -> None:
+        """Change what a running link does, e.g. ``change(delay_ms=33)``: rate, delay, jitter, slots, loss, order.
 
         Packets on their way keep their old delay, those in a drop-tail queue the
         time of their departure. What a direction was made without cannot be
-        changed: LabError. ``tc`` runs commands in a node, see hetlab.emulation.waiting_tc.
+        changed: LabError. ``tc`` and ``replayer`` run commands in a node, see hetlab.emulation.waiting_tc.
+        With ``rate_at_once`` packets that wait feel a new rate, and ``rate_mbit=0`` holds them.
         """
+        values = _with_loss(values)
         for wanted, ahead in ((forward, True), (reverse, False)):
             if not wanted:
                 continue
-            way = replace(self.forward if ahead else self.reverse, **values)
-            if "rate_mbit" in values:
-                node, dev = self.queue_point(ahead)
+            before = self.forward if ahead else self.reverse
+            new_mbit = values.get("rate_mbit")
+            if new_mbit == 0 and before.rate_at_once:  # its own rate is what it comes back to
+                way = replace(before, **{key: value for key, value in values.items() if key != "rate_mbit"})
+            else:
+                way = replace(before, **values)
+            node, dev = self.queue_point(ahead)
+            if new_mbit is not None and way.rate_at_once:
+                self._load(node, dev, replay.changed_rate(new_mbit), replayer or start_replay)
+            elif new_mbit is not None:
                 self._change(node, rate_qdiscs(way, self.mtu, dev), tc or start_tc)
             if values.keys() - {"rate_mbit"}:
                 point = self.impair_point(ahead)
                 if not point:
                     raise LabError(f"link {self.label}: no delay or loss stage to change")
-                self._change(point[0], delay_qdisc(way, self.mtu, point[1], running=True), tc or start_tc)
+                if replay.stages(way, self.mtu).delay:
+                    raise LabError(f"link {self.label}: its delay and loss come from a trace")
+                new = delay_qdisc(way, self.mtu, point[1], running=True, slotted=bool(before.slot_ms))
+                self._change(point[0], new, tc or start_tc)
             if ahead:
                 self.forward = way
             else:
@@ -166,6 +215,21 @@ class HetLink(Link):
             wrong = mismatch(want, got)
             if wrong:
                 raise LabError(f"link {self.label}: tc did not take {want.args!r}: {wrong}")
+
+    def _load(self, node: Node, dev: str, table: Trace, run: TcRunner) -> None:
+        """Give a qdisc of ours another table, in force at once, and read it back."""
+        with replay.Files() as files:
+            out = run(node, [f"change dev={dev} file={files.put(table)}"])
+        want = Qdisc(dev, "", replay.KIND, replay.shown(table), table)
+        if wrong := mismatch(want, replay.answers(out)):
+            raise LabError(f"link {self.label}: hetreplay did not take a new rate: {wrong}")
+
+    def start_traces(self, t0_s: float) -> None:
+        """Begin what the link plays at a time of CLOCK_MONOTONIC; without it, it began when the link was made."""
+        for plan_, near, far in zip(self.plans, (self.intf1, self.intf2), (self.intf2, self.intf1), strict=True):
+            for end, qdiscs in ((near, plan_.near), (far, plan_.far)):
+                if lines := [f"change dev={q.dev} start_ns={round(t0_s * 1e9)}" for q in qdiscs if q.tables]:
+                    start_replay(end.node, lines)
 
     def queue_point(self, forward: bool) -> tuple[Node, str]:
         """Node and device whose root qdisc is the rate-limited queue of a direction."""
@@ -206,11 +270,13 @@ class HetLink(Link):
 def _direction(way: Direction | dict[str, Any] | None, common: dict[str, Any]) -> Direction:
     if isinstance(way, Direction):
         return way
-    values = common | (way or {})
+    return Direction(**_with_loss(common | (way or {})))
+
+
+def _with_loss(values: dict[str, Any]) -> dict[str, Any]:
+    """Keywords of a direction, of which loss may be those of Loss."""
     loss = values.get("loss")
-    if isinstance(loss, dict):
-        values["loss"] = Loss(**loss)
-    return Direction(**values)
+    return values | {"loss": Loss(**loss)} if isinstance(loss, dict) else values
 
 
 def _ifb(dev: str) -> str:

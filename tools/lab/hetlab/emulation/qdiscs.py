@@ -5,8 +5,10 @@ Rate and queue are one qdisc, propagation delay, jitter and loss another one
 behind it: in a single netem, packets in flight would count against the queue.
 
     fifo   netem rate R -14 limit queue+1    (exact drop-tail, within 1 us)
+    trace  replay, or replay + the AQM       (see hetlab.emulation.replay)
     AQM    tbf + the AQM                     (one packet leaves early)
     delay, jitter, loss   netem on an ifb at the receiving end
+    policer, ECN bleaching, black hole   a BPF program before that netem
 
 A host that sends has its rate on the receiving end too, behind the delay
 (a constant delay and a FIFO commute): its own stack then sees no local drop and
@@ -17,8 +19,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from hetlab.emulation import replay
 from hetlab.model.limits import in_range
-from hetlab.model.link import Direction, Loss
+from hetlab.model.link import AQMS, Direction, Loss
+from hetlab.model.trace import Trace
 
 ETHERNET_HEADER = 14
 DELAY_LIMIT_PKTS = 1_000_000
@@ -29,16 +33,21 @@ ORDERLY_BIT = 100_000_000_000
 
 @dataclass(frozen=True)
 class Qdisc:
-    """A tc command (without ``tc qdisc add``) and what must be read back."""
+    """A tc command (without ``tc qdisc add``) and what must be read back; with ``tables`` one of hetreplay."""
 
     dev: str
     args: str
     kind: str
     expect: dict[str, Any]
+    tables: Trace | None = None
 
 
 def rate_qdiscs(d: Direction, mtu: int, dev: str) -> list[Qdisc]:
     """Rate and queue of a direction on device ``dev``; empty without a rate."""
+    if table := replay.stages(d, mtu).queue:
+        args, expect = replay.queue_args(d, -ETHERNET_HEADER)
+        own = Qdisc(dev, args, replay.KIND, expect | replay.shown(table), table)
+        return [own] if d.aqm == "fifo" else [own, _aqm(d, mtu, dev, table.tables[0].mean_mbit)]
     if d.rate_mbit is None:
         return []
     bit = round(d.rate_mbit * 1e6)
@@ -54,7 +63,7 @@ def rate_qdiscs(d: Direction, mtu: int, dev: str) -> list[Qdisc]:
         ]
     if d.aqm == "cake":
         return [_cake(d, dev, bit)]
-    return [_tbf(d, mtu, dev, bit), _aqm(d, mtu, dev)]
+    return [_tbf(d, mtu, dev, bit), _aqm(d, mtu, dev, d.rate_mbit)]
 
 
 def _cake(d: Direction, dev: str, bit: int) -> Qdisc:
@@ -83,11 +92,13 @@ def _tbf(d: Direction, mtu: int, dev: str, bit: int) -> Qdisc:
     return Qdisc(dev, f"root handle 1: tbf rate {gross}bit burst {burst} limit {limit}", "tbf", {"rate": gross // 8})
 
 
-def _aqm(d: Direction, mtu: int, dev: str) -> Qdisc:
+def _aqm(d: Direction, mtu: int, dev: str, rate_mbit: float) -> Qdisc:
     """The AQM below the shaper; RED takes thresholds in packets of mtu bytes."""
     parent = f"parent 1:1 handle 10: {d.aqm}"
     if d.aqm != "red":
-        return Qdisc(dev, f"{parent} limit {d.limit_pkts} {_options(d.aqm_options)}", d.aqm, {"limit": d.limit_pkts})
+        step, expect = _step(d)
+        args = f"{parent} limit {d.limit_pkts} {_options(d.aqm_options | step)}"
+        return Qdisc(dev, args, d.aqm, {"limit": d.limit_pkts} | expect)
     opts = {"min_pkts": 5, "max_pkts": 15, "probability": 0.1, "ecn": 0} | d.aqm_options
     in_range("probability", float(opts["probability"]))
     size = mtu + ETHERNET_HEADER
@@ -97,15 +108,30 @@ def _aqm(d: Direction, mtu: int, dev: str) -> Qdisc:
     args = f"limit {limit} min {low * size} max {high * size} avpkt {size} burst {burst}"
     return Qdisc(
         dev,
-        f"{parent} {args} probability {opts['probability']} bandwidth {d.rate_mbit}Mbit"
+        f"{parent} {args} probability {opts['probability']} bandwidth {rate_mbit}Mbit"
         + (" ecn" if int(opts["ecn"]) else ""),
         "red",
         {"limit": limit, "min": low * size, "max": high * size},
     )
 
 
-def delay_qdisc(d: Direction, mtu: int, dev: str, running: bool = False) -> list[Qdisc]:
-    """Delay, jitter and loss of a direction on device ``dev``; empty without any, unless it is ``running``."""
+def _step(d: Direction) -> tuple[dict[str, str | int | float], dict[str, int]]:
+    """The option of an AQM that marks above a waiting time, and what tc shows of it, in us; empty without a step."""
+    if d.mark_above_ms is None:
+        return {}, {}
+    us, traits = round(d.mark_above_ms * 1000), AQMS[d.aqm]
+    kept_us = us * 1000 // traits.tick_ns * traits.tick_ns // 1000
+    return {traits.step: f"{us}us"}, {traits.step: kept_us}
+
+
+def delay_qdisc(d: Direction, mtu: int, dev: str, running: bool = False, slotted: bool = False) -> list[Qdisc]:
+    """Delay, jitter and loss of a direction on device ``dev``; empty without any, unless it is ``running``.
+
+    ``slotted``: it has slots, which netem keeps until it is told other ones.
+    """
+    if table := replay.stages(d, mtu).delay:
+        args, wanted = replay.delay_args()
+        return [Qdisc(dev, args, replay.KIND, wanted | replay.shown(table), table)]
     if not running and not d.delay_ms and not d.impaired:
         return []
     us = round(d.delay_ms * 1000)
@@ -116,7 +142,7 @@ def delay_qdisc(d: Direction, mtu: int, dev: str, running: bool = False) -> list
     if d.jitter_ms:
         words.append(f"{round(d.jitter_ms * 1000)}us")
         expect |= {"delay.jitter": d.jitter_ms / 1e3} if us else {}
-    _timing(d, words, expect)
+    _timing(d, words, expect, slotted)
     loss = _loss(d.loss, mtu)
     if loss:
         words.append(loss)
@@ -125,8 +151,9 @@ def delay_qdisc(d: Direction, mtu: int, dev: str, running: bool = False) -> list
     else:
         expect["loss-random"] = None
     if d.reorder_percent:
-        words.append(f"reorder {d.reorder_percent}%")
+        words.append(f"reorder {d.reorder_percent}%" + (f" gap {d.reorder_gap_pkts}" if d.reorder_gap_pkts else ""))
         expect["reorder.reorder"] = d.reorder_percent / 100
+        expect |= {"gap": d.reorder_gap_pkts} if d.reorder_gap_pkts else {}
     if d.duplicate_percent:
         words.append(f"duplicate {d.duplicate_percent}%")
         expect["duplicate.duplicate"] = d.duplicate_percent / 100
@@ -143,7 +170,7 @@ def _loss(loss: Loss, mtu: int) -> str:
     return f"loss random {p:.6f}%"
 
 
-def _timing(d: Direction, words: list[str], expect: dict[str, Any]) -> None:
+def _timing(d: Direction, words: list[str], expect: dict[str, Any], slotted: bool) -> None:
     """Order and slots: netem lets packets that are due leave together, every so often."""
     if d.jitter_in_order:
         words.append(f"rate {ORDERLY_BIT}bit")
@@ -152,24 +179,31 @@ def _timing(d: Direction, words: list[str], expect: dict[str, Any]) -> None:
         us = round(d.slot_ms * 1000)
         words.append(f"slot {us}us {us}us" + (f" packets {d.slot_pkts}" if d.slot_pkts else ""))
         expect |= {"slot.min-delay": us / 1e6, "slot.max-delay": us / 1e6, "slot.packets": d.slot_pkts or 0}
+    elif slotted:
+        words.append("slot 0us 0us")
+        expect["slot"] = None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Where the qdiscs of a direction go: sending end, ifb of the receiving end."""
+    """Where the qdiscs of a direction go: sending end, ifb of the receiving end.
+
+    ``filtered``: the receiving end's ifb has the program of hetlab.emulation.filters, too.
+    """
 
     near: tuple[Qdisc, ...]
     far: tuple[Qdisc, ...]
     rate_far: bool
+    filtered: bool = False
 
 
-def plan(d: Direction, mtu: int, near_dev: str, far_dev: str, from_host: bool) -> Plan:
-    """Distribute a direction over its two ends (see the module's text)."""
-    if from_host and not d.impaired:
+def plan(d: Direction, mtu: int, near_dev: str, far_dev: str, from_host: bool, later: bool = False) -> Plan:
+    """Distribute a direction over its two ends (see the module's text); ``later``: it will be impaired."""
+    if from_host and not d.impaired and not later and not replay.stages(d, mtu).delay:
         rate = rate_qdiscs(d, mtu, far_dev)
         delay = delay_qdisc(d, mtu, near_dev)
         return Plan(tuple(delay), tuple(rate), True)
-    return Plan(tuple(rate_qdiscs(d, mtu, near_dev)), tuple(delay_qdisc(d, mtu, far_dev)), False)
+    return Plan(tuple(rate_qdiscs(d, mtu, near_dev)), tuple(delay_qdisc(d, mtu, far_dev)), False, d.filtered)
 
 
 def mismatch(want: Qdisc, got: list[dict[str, Any]]) -> str:

@@ -6,7 +6,7 @@ second .2. Routes and neighbours are static, so nothing but the experiment's own
 packets crosses a link. A network with a link below 1280 bytes has no IPv6.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mininet.net import Mininet
@@ -54,7 +54,7 @@ class HetRouter(HetHost):
 class Network(Topo):
     """Hosts, routers and links by name.
 
-    hosts, routers: node names. links: links of the model by name.
+    hosts, routers: node names. links: links of the model by name. impaired_later: see HetLink, as (link, way).
     """
 
     def build(
@@ -62,6 +62,7 @@ class Network(Topo):
         hosts: Sequence[str],
         routers: Sequence[str],
         links: Mapping[str, LinkModel],
+        impaired_later: Collection[tuple[str, str]] = (),
         **_opts: Any,
     ) -> None:
         """Called by Mininet's Topo."""
@@ -71,7 +72,10 @@ class Network(Topo):
             self.addHost(name, cls=HetRouter)
         for name, link in links.items():
             ways = {"forward": link.forward, "reverse": link.back}
-            self.addLink(*link.ends, label=name, cls=HetLink, mtu=link.mtu, offload=link.offload, **ways)
+            later = {way for of, way in impaired_later if of == name}
+            self.addLink(
+                *link.ends, label=name, cls=HetLink, mtu=link.mtu, offload=link.offload, impaired_later=later, **ways
+            )
 
 
 class HetNet(Mininet):

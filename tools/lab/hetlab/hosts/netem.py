@@ -13,7 +13,7 @@ constant delay nothing else differs from the lab's links.
 
 import json
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hetlab.emulation import lacking
@@ -21,6 +21,7 @@ from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, rate_qdiscs
 from hetlab.errors import LabError
 from hetlab.hosts.connection import Refusal
 from hetlab.model.graph import shortest_path
+from hetlab.model.keys import as_plain
 from hetlab.model.link import Direction, Loss
 from hetlab.model.scenario import WAYS, Experiment
 
@@ -28,8 +29,9 @@ IFB = {"in": "hetlab-in", "out": "hetlab-out"}
 # What tc and the kernel load for this where it is not built in
 AQM_MODULES = ("sch_tbf", "sch_red", "sch_fq_codel", "sch_codel", "sch_pie", "sch_fq", "sch_cake")
 MODULES = ("ifb", "act_mirred", "cls_flower", "sch_ingress", "sch_netem", *AQM_MODULES)
-ODD = ("jitter_ms", "jitter_in_order", "slot_ms", "slot_pkts", "reorder_percent", "duplicate_percent")
-OWN = ("rate_mbit", "queue_pkts", "aqm", "aqm_options", "ack_filter")
+ORDER = ("reorder_percent", "reorder_gap_pkts", "duplicate_percent")
+ODD = ("jitter_ms", "jitter_in_order", "slot_ms", "slot_pkts", *ORDER)
+OWN = ("rate_mbit", "queue_pkts", "aqm", "aqm_options", "mark_above_ms", "ack_filter")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,9 @@ def path(sc: Experiment, src: str, dst: str) -> list[tuple[str, bool]]:
 def one_way(sc: Experiment, links: list[tuple[str, bool]]) -> Way:
     """All links of a way as one; LabError naming what does not add up."""
     ways = [(name, sc.links[name].way(WAYS[not forward]), sc.links[name].mtu) for name, forward in links]
+    if filtered := [f"link.{n}" for n, w, _mtu in ways if w.filtered]:
+        names = ", ".join(filtered)
+        raise LabError(f"{sc.name}: --netem: no policer, ecn_bleach or blackhole_above_bytes on real hosts: {names}")
     odd = [(n, w) for n, w, _mtu in ways if w.loss.model == "gemodel" or any(getattr(w, key) for key in ODD)]
     if len(odd) > 1:
         names = ", ".join(f"link.{n}" for n, _w in odd)
@@ -83,7 +88,7 @@ class Emulation:
     def describe(self) -> dict[str, Any]:
         """For the result."""
         ways = {"arriving": self.arriving, "leaving": self.leaving}
-        return {name: asdict(way.direction) | {"mtu": way.mtu} for name, way in ways.items()}
+        return {name: as_plain(way.direction) | {"mtu": way.mtu} for name, way in ways.items()}
 
     def install(self, host: Any, dev: str, peer: str, ports: list[int]) -> None:
         """Build it on interface ``dev`` for the ports of the flows with ``peer``."""

@@ -8,7 +8,7 @@ from hetlab.errors import LabError
 from hetlab.hosts import netem
 from hetlab.hosts.traffic import TRAFFIC
 from hetlab.model.job import Job
-from hetlab.model.scenario import Experiment
+from hetlab.model.scenario import WAYS, Experiment
 
 MOST_FLOWS = 64
 NOT_EMULATED = "links of the scenario are not emulated (--netem none): the real path is measured"
@@ -50,7 +50,7 @@ def options(
 def fit(job: Job, options: Options) -> Job:
     """A job as two hosts can carry it out; LabError naming what they cannot do."""
     sc = job.scenario
-    faults = [*_faults(sc), *_flow_faults(sc, options)]
+    faults = [*_faults(sc, options.netem != "none"), *_flow_faults(job, options)]
     if job.trace:
         faults.append("--trace is not for --on hosts: use trace-cmd there")
     if faults:
@@ -64,25 +64,28 @@ def fit(job: Job, options: Options) -> Job:
     return replace(job, scenario=replace(sc, measure=measure, owd_pairs=()))
 
 
-def _faults(sc: Experiment) -> Iterator[str]:
+def _faults(sc: Experiment, netem_on: bool) -> Iterator[str]:
     if len(sc.ends) != 2:
         yield f"it has flows between {', '.join(sc.ends)}; two hosts are the ends of one path"
     for host, words in sc.route.items():
         if words:
             yield f"route.{host} ({words}): routes of real hosts are not changed"
-    for host in sc.clock:
+    for name, link in sc.links.items():
+        if any(link.way(way).traced or link.way(way).rate_at_once for way in WAYS) and netem_on:
+            yield f"link.{name} plays a trace or has rate_at_once, for which --netem has no qdisc"
+    for host in sc.clocks:
         yield f"clock.{host}: clocks of real hosts are not changed"
     if len(sc.flows) > MOST_FLOWS:
         yield f"{len(sc.flows)} flows: at most {MOST_FLOWS}"
 
 
-def _flow_faults(sc: Experiment, options: Options) -> Iterator[str]:
-    for flow in sc.flows:
+def _flow_faults(job: Job, options: Options) -> Iterator[str]:
+    for flow in job.flows:
         if flow.proto != "tcp":
             yield f"flow.{flow.name} is {flow.proto}; only tcp flows are made"
         elif why := TRAFFIC[options.traffic].refusal(flow):
             yield f"flow.{flow.name}: {why}"
-    if options.netem != "none" and sc.events:
+    if options.netem != "none" and job.scenario.events:
         yield "its links change while it runs: not with --netem"
 
 

@@ -46,7 +46,7 @@ class Flowgen:
         """Start one flowgen on each host; ``t0_s`` on our CLOCK_MONOTONIC."""
         sc = job.scenario
         for name, host in ends.items():
-            flows = [self._flow(flow, name, ends, job) for flow in sc.flows]
+            flows = [self._flow(flow, name, ends, job) for flow in job.flows]
             args = [host.flowgen, "--t0", f"{t0_s + host.clock.ahead_s:.9f}", "--out", "flows.jsonl"]
             args += ["--sample-ms", str(sc.measure.sample_ms), "--until", f"{sc.duration_s + 1:g}"]
             host.call("start", name="flowgen", args=args + flows)
@@ -95,7 +95,7 @@ class Iperf3:
         """Servers now, clients in time."""
         sc = job.scenario
         interval = ["-i", f"{max(sc.measure.sample_ms, LEAST_INTERVAL_MS) / 1e3:g}", "-J"]
-        for flow in sc.flows:
+        for flow in job.flows:
             src, dst = ends[flow.src], ends[flow.dst]
             server = ["iperf3", "-s", "-1", "-B", dst.address, "-p", str(flow.port), *interval]
             dst.call("start", name=f"server{flow.id}", args=server)
@@ -109,7 +109,7 @@ class Iperf3:
     def collect(job: Job, ends: dict[str, Any], directory: Path) -> None:
         """Their JSON as records of flowgen; flows begin when iperf3 says so."""
         records: dict[str, list[dict[str, Any]]] = {host.role: [] for host in ends.values()}
-        for f in job.scenario.flows:
+        for f in job.flows:
             src, dst = ends[f.src], ends[f.dst]
             sent, got = (_parsed(h, f"{end}{f.id}.out") for h, end in ((src, "client"), (dst, "server")))
             records[src.role] += sender_records(f, sent, got)

@@ -23,6 +23,8 @@ def script(command: list[str], directory: Path, variables: dict[str, str]) -> st
     out, errors = directory / "stdout", directory / "stderr"
     return exports(variables) + "\n".join(
         [
+            # ping -f takes a clock below 1 s for one that it has not read, and sends everything at once
+            "sleep 1",
             f"cd {shlex.quote(os.getcwd())} || exit 1",
             f"{shlex.join(command)} >{shlex.quote(str(out))} 2>{shlex.quote(str(errors))} </dev/null",
         ]

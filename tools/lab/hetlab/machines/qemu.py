@@ -150,6 +150,7 @@ def _exports() -> str:
     env = {
         "PATH": f"{top}/build/bin:{uml.SYSTEM_PATH}",
         "HETLAB_BIN": f"{top}/build/bin",
+        "HETLAB_TRACES": f"{top}/build/traces",
         "PYTHONPATH": f"{top}/tools/lab",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",

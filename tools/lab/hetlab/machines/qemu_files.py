@@ -77,7 +77,7 @@ class VmKernel:
 def stock(console: Console, series: str) -> VmKernel:
     """Debian's kernel of a series, 6.1 or 6.12, with our modules built for it by DKMS; never installed."""
     release = _release(series)
-    sources = lab.files_digest([*lab.module_sources(), TOP / "dkms.conf"])
+    sources = lab.files_digest([*lab.module_sources(), *lab.qdisc_sources(), TOP / "dkms.conf"])
     plain, ours = VM / release, VM / f"{release}-{sources}"
     with lab.locked(VM):
         if not (plain / ".complete").exists():
@@ -89,7 +89,8 @@ def stock(console: Console, series: str) -> VmKernel:
 
 def hashes(kernel: VmKernel) -> dict[str, str]:
     """What a result was measured with."""
-    return {"kernel": kernel.key, "modules": lab.files_digest(lab.module_sources()), "commit": lab.commit()}
+    modules = lab.files_digest([*lab.module_sources(), *lab.qdisc_sources()])
+    return {"kernel": kernel.key, "modules": modules, "commit": lab.commit()}
 
 
 def _release(series: str) -> str:
@@ -174,13 +175,14 @@ def _with_ours(console: Console, release: str, plain: Path, to: Path) -> None:
     shutil.copytree(plain / "modules", base)
     updates = base / "updates" / "dkms"
     updates.mkdir(parents=True)
-    for ko in _dkms(draft, release, log):
+    for ko in (*_dkms(draft, release, log), _qdisc(draft, release, log)):
         _keep(ko.parent, ko.name, updates)
     lab.run(["depmod", "-b", str(draft / "modules"), release], log, "depmod")
     base.rename(draft / "tree")
     shutil.rmtree(draft / "modules")
     (draft / "tree").rename(draft / "modules")
     shutil.rmtree(draft / "dkms")
+    shutil.rmtree(draft / "qdisc")
     _done(draft, to)
 
 
@@ -201,6 +203,16 @@ def _dkms(draft: Path, release: str, log: Path) -> list[Path]:
     if not found:
         raise LabError(f"dkms built no module; {log}")
     return found
+
+
+def _qdisc(draft: Path, release: str, log: Path) -> Path:
+    """The lab's own qdisc, which no package has."""
+    source = draft / "qdisc"
+    source.mkdir()
+    lab.stage_qdisc(source)
+    make = ["make", "-C", f"/usr/src/linux-headers-{release}", f"M={source}", "modules"]
+    lab.run(make, log, "building sch_replay")
+    return source / "sch_replay.ko"
 
 
 def root(console: Console) -> Path:

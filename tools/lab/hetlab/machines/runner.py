@@ -20,6 +20,7 @@ from hetlab.errors import LabError
 from hetlab.machines import faults, qemu, qemu_files, standstill, uml
 from hetlab.model.job import Job
 from hetlab.model.scenario import Experiment
+from hetlab.model.traces import SUFFIX
 from hetlab.paths import BIN, VENV
 
 POLL_S = 0.05
@@ -158,12 +159,18 @@ class VmRunner(SideBySide):
             self.vm,
             script,
             directory,
-            files={f"{qemu.OUT}/job.json": path},
+            files={f"{qemu.OUT}/job.json": path} | _traces(job),
             cpus=qemu.cpus_for(self.vm, self.clock),
             clock=self.clock,
             cpu=cpu if self.clock == "icount" else None,
         )
         return JobInVm(job, directory / "out" / "job.json", machine, VM_WALL_FACTOR * wall_limit_s(job))
+
+
+def _traces(job: Job) -> dict[str, Path]:
+    """Compiled traces of a job by their paths in the guest."""
+    names = {f"{played.hash}{SUFFIX}" for played in job.scenario.traces.values()}
+    return {f"{qemu_files.GUEST_TOP}/build/traces/{name}": paths.TRACES / name for name in sorted(names)}
 
 
 def _has_red(experiment: Experiment) -> bool:
@@ -194,6 +201,7 @@ class HostRunner:
         if os.geteuid() != 0:
             raise LabError("--on host needs root (network namespaces, queueing disciplines)")
         os.environ["HETLAB_BIN"] = str(BIN)
+        os.environ["HETLAB_TRACES"] = str(paths.TRACES)
 
     def run(self, jobs: list[Job], outcome: Outcome) -> None:
         """See Runner or SideBySide."""

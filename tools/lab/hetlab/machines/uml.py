@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hetlab.errors import LabError
-from hetlab.paths import BIN, GUEST, LAB, VENV
+from hetlab.paths import BIN, GUEST, LAB, TRACES, VENV
 
 # Guests start here: 2025-01-01, so that no result depends on the day
 EPOCH_NS = 1_735_689_600 * 10**9
@@ -68,6 +68,7 @@ def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int
         "PATH": f"{GUEST}/bin:{BIN}:{VENV}/bin:{SYSTEM_PATH}",
         "HETLAB_BIN": str(BIN),
         "HETLAB_MODULES": str(modules),
+        "HETLAB_TRACES": str(TRACES),
         "PYTHONPATH": str(LAB),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",

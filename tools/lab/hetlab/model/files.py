@@ -18,7 +18,9 @@ from typing import Any
 
 from hetlab.errors import LabError, meant
 from hetlab.model import names
+from hetlab.model.resolve import TRACES
 from hetlab.model.scenario import Point
+from hetlab.model.trace_make import is_recipe
 from hetlab.model.validate import validate
 from hetlab.paths import PAPERS
 
@@ -99,6 +101,7 @@ def read(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
         data = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise LabError(f"{path}: not valid TOML: {err}") from err
+    _beside(data, path.parent)
     base, removed = data.pop("base", None), data.pop("remove", [])
     if base is None:
         if removed:
@@ -110,6 +113,20 @@ def read(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
     parent.pop("sweep", None)
     remove(parent, removed, str(path))
     return merge(parent, data)
+
+
+def _beside(data: dict[str, Any], directory: Path) -> None:
+    """Files of traces, in links and variants, are named from the scenario's directory."""
+    for key, value in data.items():
+        if key.rpartition(".")[2] in TRACES and isinstance(value, str):
+            data[key] = _from(directory, value)
+        elif isinstance(value, dict) and key != "sweep":
+            _beside(value, directory)
+
+
+def _from(directory: Path, text: Any) -> Any:
+    """Path of a file; a recipe of a synthetic trace as it is."""
+    return text if not isinstance(text, str) or is_recipe(text) else str(directory / text)
 
 
 def remove(data: dict[str, Any], keys: Any, where: str) -> None:
@@ -218,7 +235,7 @@ def load(name: str, sets: list[str] | None = None) -> list[Point]:
         suffix = ",".join(f"{k}={_spelt(v)}" for k, v in at.items())
         if address.point in ("", suffix):
             full = f"{address.full}[{suffix}]" if suffix else address.full
-            point = _at_point(data, at, address.source)
+            point = _at_point(data, at, address)
             found[suffix] = Point(full, address.source, validate(point, address.source), asked)
     if not found and not sweep:
         raise LabError(f"{address.full}: has no sweep, so no point [{address.point}]; --set KEY=VALUE changes a key")
@@ -232,12 +249,13 @@ def _spelt(value: Any) -> str:
     return "[" + ",".join(map(_spelt, value)) + "]" if isinstance(value, list) else str(value)
 
 
-def _at_point(data: dict[str, Any], swept: dict[str, Any], source: str) -> dict[str, Any]:
-    """Tables with the values of a point of the sweep."""
+def _at_point(data: dict[str, Any], swept: dict[str, Any], address: Address) -> dict[str, Any]:
+    """Tables with the values of a point of the sweep, whose files are named from the scenario's directory."""
     point = copy.deepcopy(data)
     for keys, value in swept.items():
         for key in keys.split("+"):
-            assign(point, key, value, f"{source}: sweep")
+            own = _from(address.path.parent, value) if key.rpartition(".")[2] in TRACES else value
+            assign(point, key, own, f"{address.source}: sweep")
     return point
 
 

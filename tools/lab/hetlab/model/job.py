@@ -2,11 +2,13 @@
 """A job: one run of an experiment with a congestion control and a seed."""
 
 import json
-from dataclasses import asdict, dataclass, field
+import random
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from hetlab.model import congestion
-from hetlab.model.keys import Checked, Key, from_plain
+from hetlab.model.flow import Flow
+from hetlab.model.keys import Checked, Key, as_plain, from_plain
 from hetlab.model.scenario import Experiment
 
 
@@ -40,6 +42,19 @@ class Job(Checked):
         """Name of its scenario."""
         return self.scenario.name
 
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """The flows as the seed starts them: those with start_jitter_s at a time of its choice."""
+        return tuple(self._started(flow) for flow in self.scenario.flows)
+
+    def _started(self, flow: Flow) -> Flow:
+        """A flow with its start drawn, by its number, and no longer than the run."""
+        if not flow.start_jitter_s:
+            return flow
+        late_s = random.Random(f"start {self.seed} {flow.id}").random() * flow.start_jitter_s
+        start_s = round(flow.start_s + late_s, 6)
+        return replace(flow, start_s=start_s, duration_s=min(flow.duration_s, self.scenario.duration_s - start_s))
+
     def cc_of(self, own: str | None) -> str:
         """Congestion control of a flow: its own, or the one under test."""
         return own or self.cc
@@ -55,7 +70,7 @@ class Job(Checked):
 
     def as_json(self) -> str:
         """For another process; see from_json."""
-        return json.dumps(asdict(self))
+        return json.dumps(as_plain(self))
 
 
 def from_json(text: str) -> Job:

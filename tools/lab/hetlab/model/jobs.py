@@ -7,10 +7,10 @@ from pathlib import Path
 
 from hetlab import paths
 from hetlab.errors import LabError
-from hetlab.model import congestion
+from hetlab.model import congestion, traces
 from hetlab.model.job import Candidate, Job
 from hetlab.model.resolve import resolve
-from hetlab.model.scenario import OPTION_SYSCTL, Experiment, Point
+from hetlab.model.scenario import OPTION_SYSCTL, WAYS, Experiment, Point
 
 TRACED = "santacruz"
 
@@ -47,6 +47,7 @@ def make(points: list[Point], variants: list[Variant], seeds: list[int] | None, 
     jobs: list[Job] = []
     for point in points:
         experiment = resolve(point)
+        traces.keep(paths.TRACES, [link.way(side) for link in point.scenario.link.values() for side in WAYS])
         if variants and all_fixed(experiment):
             raise LabError(f"{point.name}: --cc would change nothing, each of its flows names its congestion control")
         compared = [Variant(name) for name in point.scenario.compare]

@@ -9,7 +9,7 @@ reads a scenario file, which then names the place.
 
 import functools
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -22,10 +22,16 @@ class ModelError(LabError, ValueError):
 
 
 class Key:
-    """Meaning of a key and, by the name of its limits, the range of its value (of each value of a list)."""
+    """Meaning of a key and, by the name of its limits, the range of its value (of each value of a list).
 
-    def __init__(self, text: str, limits: str = "", low: float | None = None, high: float | None = None) -> None:
+    A ``sparse`` key is left out of JSON where it has its default: results from before it was there keep their bytes.
+    """
+
+    def __init__(
+        self, text: str, limits: str = "", low: float | None = None, high: float | None = None, sparse: bool = False
+    ) -> None:
         self.text = text
+        self.sparse = sparse
         self.low, self.high = LIMITS[limits] if limits else (low, high)
 
     def check(self, value: Any) -> Any:
@@ -119,8 +125,27 @@ def alternatives(hint: Any) -> Iterator[Any]:
         yield hint
 
 
+@functools.cache
+def _sparse(of: type) -> dict[str, Any]:
+    """The sparse keys of a class, each with its default."""
+    defaults = {f.name: f.default_factory() if f.default_factory is not MISSING else f.default for f in fields(of)}
+    return {name: defaults[name] for name, _hint, key in keys_of(of) if key.sparse}
+
+
+def as_plain(value: Any) -> Any:
+    """An object of the model as dictionaries and tuples, for JSON; from_plain is the other way."""
+    if is_dataclass(value):
+        of: Any = type(value)
+        unsaid = _sparse(of)
+        given = {name: getattr(value, name) for name, _hint, _key in keys_of(of)}
+        return {name: as_plain(v) for name, v in given.items() if name not in unsaid or v != unsaid[name]}
+    if isinstance(value, dict):
+        return {key: as_plain(v) for key, v in value.items()}
+    return type(value)(as_plain(v) for v in value) if isinstance(value, tuple | list) else value
+
+
 def from_plain(of: Any, value: Any) -> Any:
-    """An object of the model from what JSON made of it; the other way is ``dataclasses.asdict``.
+    """An object of the model from what JSON made of it; the other way is ``as_plain``.
 
     ``of`` is a class of the model or the type of one of its keys. Nothing is checked but what the classes check.
     """

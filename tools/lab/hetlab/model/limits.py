@@ -10,9 +10,12 @@ from hetlab.errors import LabError
 LIMITS: dict[str, tuple[float, float]] = {
     "rate_mbit": (0.001, 100_000),
     "rate_share": (0.001, 100),
+    "changed_rate_mbit": (0, 100_000),
+    "changed_rate_share": (0, 100),
     "delay_ms": (0, 100_000),
     "jitter_ms": (0, 10_000),
     "queue_pkts": (1, 10_000_000),
+    "queue_bytes": (1500, 2**32 - 1),
     "queue_bdp": (0.001, 1000),
     "cwnd_max_bdp": (0.001, 1000),
     "percent": (0, 100),
@@ -31,6 +34,11 @@ LIMITS: dict[str, tuple[float, float]] = {
     "every_s": (0.001, 86_400),
     "loss_percent": (0, 100),
     "skew_ppm": (-1000, 1000),
+    "offset_s": (-1_000_000, 1_000_000),
+    "mark_above_ms": (0.001, 10_000),
+    "gap_pkts": (1, 10_000),
+    "burst_bytes": (64, 1_000_000_000),
+    "blackhole_bytes": (68, 65_534),
 }
 
 

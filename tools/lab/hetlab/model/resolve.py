@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
 """A scenario with everything filled in: directions, queues in packets, single flows and changes."""
 
+import heapq
 import math
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
 
-from hetlab.model.event import Change, Event
+from hetlab.errors import LabError
+from hetlab.model.event import RATE_CHANGES, Change, Event
 from hetlab.model.flow import Flow, Flows, Traffic
 from hetlab.model.graph import shortest_path
 from hetlab.model.keys import ModelError
 from hetlab.model.limits import LIMITS
 from hetlab.model.link import Direction, Link
 from hetlab.model.scenario import WAYS, Experiment, Point, Route, Scenario, Sysctls
+from hetlab.model.traces import Played, played
 
 FIRST_PORT = 5001
+TRACES = ("trace", "trace_delay", "trace_loss")
 # Windows never the limit, nothing remembered from an earlier connection
 DEFAULT_SYSCTL: Sysctls = {
     "net.ipv4.tcp_rmem": "4096 8388608 268435456",
@@ -42,7 +48,9 @@ def resolve(point: Point) -> Experiment:
         flows=flows,
         route={node: route.spell(_bdp_pkts(s, node, route)) for node, route in s.route.items()},
         clock={host: clock.skew_ppm for host, clock in s.clock.items() if clock.skew_ppm},
-        events=_events(s),
+        clock_offset={host: clock.offset_s for host, clock in s.clock.items() if clock.offset_s},
+        events=_events(s, links),
+        traces=_traces(s),
         sysctl=DEFAULT_SYSCTL | s.sysctl,
         measure=replace(s.measure, bottleneck=bottleneck, queues=queues),
         owd_pairs=_under_test(flows) if s.measure.owd else (),
@@ -61,25 +69,92 @@ def _under_test(flows: tuple[Flow, ...]) -> tuple[tuple[str, str], ...]:
 
 
 def _link(s: Scenario, name: str, link: Link) -> Link:
-    forward, reverse = (_in_packets(s, name, link.way(way), link.mtu) for way in WAYS)
+    forward, reverse = (_in_packets(s, name, way, link.mtu) for way in WAYS)
     return replace(link, forward=forward, reverse=reverse)
 
 
-def _in_packets(s: Scenario, name: str, way: Direction, mtu: int) -> Direction:
-    """A direction with its queue in packets."""
+def _in_packets(s: Scenario, name: str, side: str, mtu: int) -> Direction:
+    """A direction with its queue in packets, traces by the names of their files."""
+    way = s.link[name].way(side)
+    names: Any = {key: Path(text).name for key in TRACES if (text := getattr(way, key))}
+    way = replace(way, **names)
+    if way.queue_bytes is not None:
+        return way
     if way.queue_bdp is None:
         return replace(way, queue_pkts=way.limit_pkts)
-    assert way.rate_mbit is not None
-    bdp_pkts = way.rate_mbit * 1e6 * base_rtt_ms(s, name) / 1e3 / 8 / mtu
+    rate_mbit = _rate_mbit(s, name, side)
+    assert rate_mbit is not None
+    bdp_pkts = rate_mbit * 1e6 * base_rtt_ms(s, name) / 1e3 / 8 / mtu
     return replace(way, queue_pkts=max(math.ceil(way.queue_bdp * bdp_pkts), 1), queue_bdp=None)
 
 
-def _events(s: Scenario) -> tuple[Change, ...]:
-    """Every single change of a direction until the end, in the order of time."""
-    found = [
-        change for event in s.event for i in range(_turns(event, s.duration_s)) for change in _changes(s, event, i)
-    ]
-    return tuple(sorted((c for c in found if c.at_s < s.duration_s), key=lambda c: c.at_s))
+def _events(s: Scenario, links: dict[str, Link]) -> tuple[Change, ...]:
+    """Every single change of a direction until the end, in the order of time, and what takes changes back.
+
+    At one instant a change is taken back before another is made.
+    """
+    planned = (
+        (change, event.duration_s, f"event.{number}")
+        for number, event in enumerate(s.event)
+        for i in range(_turns(event, s.duration_s))
+        for change in _changes(s, event, i)
+    )
+    waiting = [(change.at_s, order, change, for_s, where) for order, (change, for_s, where) in enumerate(planned)]
+    heapq.heapify(waiting)
+    state = {(name, way): link.way(way) for name, link in links.items() for way in WAYS}
+    found: list[Change] = []
+    while waiting and waiting[0][0] < s.duration_s:
+        at_s, _order, change, duration_s, where = heapq.heappop(waiting)
+        before = state[change.link, change.way]
+        state[change.link, change.way] = _changed(before, change, where)
+        found.append(change)
+        if duration_s is not None:
+            end_s = round(at_s + duration_s, 9)
+            heapq.heappush(waiting, (end_s, -len(found), change.back(end_s, before), None, where))
+    return tuple(found)
+
+
+def _changed(way: Direction, change: Change, where: str) -> Direction:
+    """A direction after a change; ModelError naming the event if it does not fit what the direction has.
+
+    A rate of 0 holds packets and leaves the direction its rate.
+    """
+    values = {key: value for key, value in change.values.items() if (key, value) != ("rate_mbit", 0)}
+    try:
+        return replace(way, **values)
+    except ModelError as err:
+        raise ModelError(f"{where}, at {change.at_s:g} s: link.{change.link}.{change.way}: {err}") from err
+
+
+def _played(s: Scenario, name: str, side: str) -> Played | None:
+    """What a direction plays; ModelError naming it where it cannot."""
+    try:
+        return played(s.link[name].way(side), s.duration_s)
+    except LabError as err:
+        raise ModelError(f"link.{name}.{side}: {err}") from err
+
+
+def _traces(s: Scenario) -> dict[str, Played]:
+    """What directions play; ModelError where an event would change it, too."""
+    found = {f"{name}.{side}": one for name in s.link for side in WAYS if (one := _played(s, name, side))}
+    for i, event in enumerate(s.event):
+        for side in event.ways:
+            one = found.get(f"{event.link}.{side}")
+            if one and event.changes.keys() - RATE_CHANGES and {"delay", "loss"} & set(one.kinds):
+                raise ModelError(f"event.{i}: link.{event.link}.{side} has its delay or loss from a trace")
+    return found
+
+
+def _rate_mbit(s: Scenario, name: str, side: str) -> float | None:
+    """Rate of a direction; of a trace the mean of all of it."""
+    one = _played(s, name, side)
+    return s.link[name].way(side).rate_mbit if one is None or one.mean_mbit is None else one.mean_mbit
+
+
+def _delay_ms(s: Scenario, name: str, side: str) -> float:
+    """Delay of a direction; of a trace the mean of all of it."""
+    one = _played(s, name, side)
+    return s.link[name].way(side).delay_ms if one is None or one.delay_ms is None else one.delay_ms
 
 
 def _turns(event: Event, duration_s: float) -> int:
@@ -118,7 +193,7 @@ def base_rtt_ms(s: Scenario, through: str | None = None) -> float:
         path = [name for name, _forward in _path(s, flow)]
         if through is not None and through not in path:
             continue
-        best = max(best, sum(s.link[n].forward.delay_ms + s.link[n].back.delay_ms for n in path))
+        best = max(best, sum(_delay_ms(s, n, side) for n in path for side in WAYS))
     return best
 
 
@@ -139,7 +214,7 @@ class Narrow:
 def _narrowest(s: Scenario, flow: Traffic) -> Narrow | None:
     """On the path of a flow; None if no link of it has a rate."""
     ways = [(name, WAYS[not forward]) for name, forward in _path(s, flow)]
-    rates = [(name, way, s.link[name].way(way).rate_mbit) for name, way in ways]
+    rates = [(name, way, _rate_mbit(s, name, way)) for name, way in ways]
     rated = [Narrow(name, way, rate) for name, way, rate in rates if rate is not None]
     return min(rated, key=lambda narrow: narrow.rate_mbit, default=None)
 

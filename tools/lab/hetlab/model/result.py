@@ -2,12 +2,12 @@
 """What result.json says of a run; docs/results.md describes each key."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
 from hetlab.errors import LabError
 from hetlab.model.congestion import label
-from hetlab.model.keys import Checked, Key, from_plain
+from hetlab.model.keys import Checked, Key, as_plain, from_plain
 from hetlab.model.scenario import Experiment
 
 FORMAT_VERSION = 2
@@ -20,7 +20,7 @@ class FlowResult(Checked):
     """One flow; what is not known of it is None (of UDP: all but its goodput)."""
 
     name: Annotated[str, Key("name of the flow")]
-    proto: Annotated[str, Key("tcp or udp")]
+    proto: Annotated[str, Key("tcp, udp or quic")]
     start_s: Annotated[float, Key("when it began")]
     end_s: Annotated[float, Key("when it was complete or out of time")]
     cc: Annotated[str | None, Key("its congestion control")] = None
@@ -48,6 +48,13 @@ class QueueResult(Checked):
     max_pkts: Annotated[Number, Key("largest length of the run")]
     drops: Annotated[int | None, Key("packets that the queue dropped")]
     loss_model_drops: Annotated[int | None, Key("packets that random loss took, all links forward")]
+    marks: Annotated[int | None, Key("packets that its AQM marked CE; none: not any", sparse=True)] = None
+    filter_drops: Annotated[
+        int | None, Key("packets that policers and MTU black holes took, all links forward", sparse=True)
+    ] = None
+    capacity_mbit: Annotated[
+        Number, Key("mean capacity of its trace in the time of the run; none: it plays none", sparse=True)
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +106,7 @@ class RunResult(Checked):
 
     def as_json(self, indent: int | None = None) -> str:
         """Text of result.json: all but ``wall_s``."""
-        return json.dumps({k: v for k, v in asdict(self).items() if k != "wall_s"}, indent=indent)
+        return json.dumps({k: v for k, v in as_plain(self).items() if k != "wall_s"}, indent=indent)
 
 
 def known(value: T | None) -> T:

@@ -12,6 +12,7 @@ from hetlab.model.flow import Flow, Flows
 from hetlab.model.graph import shortest_path
 from hetlab.model.keys import Checked, Key, ModelError
 from hetlab.model.link import Direction, Link
+from hetlab.model.traces import Played
 
 FORMAT = 1
 IP_TCP_HEADERS = 40
@@ -60,6 +61,7 @@ class Clock(Checked):
     """Clock of a host, as its TCP timestamps show it."""
 
     skew_ppm: Annotated[float, Key("how much faster it runs than true time; negative: slower", "skew_ppm")] = 0
+    offset_s: Annotated[float, Key("how far it is ahead of true time; negative: behind", "offset_s")] = 0
 
 
 @dataclass(frozen=True)
@@ -114,9 +116,10 @@ class Scenario(Checked):
             _known(f"link.{name}.ends", link.ends, nodes)
         for name, flow in self.flow.items():
             _known(f"flow.{name}", (flow.src, flow.dst), hosts)
-            last_s = flow.start_s + (flow.count - 1) * flow.stagger_s
+            last_s = flow.start_s + (flow.count - 1) * flow.stagger_s + flow.start_jitter_s
             if last_s >= self.duration_s:
-                raise ModelError(f"flow.{name}: begins at {last_s:g} s, the run ends at duration_s={self.duration_s:g}")
+                late = "may begin" if flow.start_jitter_s else "begins"
+                raise ModelError(f"flow.{name}: {late} at {last_s:g} s, the run ends at duration_s={self.duration_s:g}")
         linked = {end for link in self.link.values() for end in link.ends}
         if (unused := nodes - linked) and not self.abstract:
             raise ModelError(f"no link goes to {', '.join(sorted(unused))}")
@@ -159,6 +162,10 @@ def _changeable(where: str, event: Event, link: Link) -> None:
         way = link.way(name)
         if event.changes.keys() & RATE_CHANGES and way.rate_mbit is None:
             raise ModelError(f"{where}: link.{event.link}.{name} has no rate_mbit that could change")
+        if 0 in (*(event.rate_mbit or ()), *(event.rate_share or ())) and not way.rate_at_once:
+            raise ModelError(f"{where}: a rate of 0 needs rate_at_once = true of link.{event.link}.{name}")
+        if event.changes.keys() - RATE_CHANGES and (way.trace_delay or way.trace_loss):
+            raise ModelError(f"{where}: link.{event.link}.{name} has its delay or loss from a trace")
         if event.changes.keys() - RATE_CHANGES and not way.behind_queue:
             raise ModelError(f"{where}: link.{event.link}.{name} has no stage for delay or loss: give it a delay_ms")
 
@@ -189,8 +196,14 @@ class Experiment(Checked):
         default_factory=dict
     )
     clock: Annotated[dict[str, float], Key("skew of hosts' clocks, in ppm")] = field(default_factory=dict)
+    clock_offset: Annotated[
+        dict[str, float], Key("how far hosts' clocks are ahead of true time, in s", sparse=True)
+    ] = field(default_factory=dict)
     events: Annotated[tuple[Change, ...], Key("every single change, in the order of time")] = ()
     sysctl: Annotated[Sysctls, Key("sysctls of all nodes")] = field(default_factory=dict)
+    traces: Annotated[dict[str, Played], Key("what directions play, by LINK.forward or LINK.reverse", sparse=True)] = (
+        field(default_factory=dict)
+    )
     measure: Annotated[Measure, Key("what is recorded")]
     owd_pairs: Annotated[tuple[tuple[str, str], ...], Key("pairs of hosts whose one-way delay is recorded")] = ()
 
@@ -199,6 +212,29 @@ class Experiment(Checked):
         """The direction that is the bottleneck; None if there is none."""
         link, _, way = (self.measure.bottleneck or "").partition(".")
         return self.links[link].way(way) if link in self.links else None
+
+    @property
+    def clocks(self) -> dict[str, tuple[float, float]]:
+        """Hosts whose clock is not true, each with its skew (ppm) and offset (s)."""
+        hosts = dict.fromkeys([*self.clock, *self.clock_offset])
+        return {host: (self.clock.get(host, 0.0), self.clock_offset.get(host, 0.0)) for host in hosts}
+
+    @property
+    def filtered(self) -> bool:
+        """Whether a link has a policer, ECN bleaching or a black hole."""
+        return any(link.way(way).filtered for link in self.links.values() for way in WAYS)
+
+    @property
+    def impaired_later(self) -> set[tuple[str, str]]:
+        """Directions (link, way) that an event gives jitter, slots, reordering, duplicates or another model of loss."""
+        return {(change.link, change.way) for change in self.events if change.impairs}
+
+    @property
+    def rate_mbit(self) -> float | None:
+        """Rate of the bottleneck; of a trace its mean in the time of the run."""
+        if played := self.traces.get(self.measure.bottleneck or ""):
+            return played.capacity_mbit
+        return self.bottleneck.rate_mbit if self.bottleneck else None
 
     def path(self, src: str, dst: str) -> list[tuple[str, str]]:
         """Links from a host to another, each with the direction that is passed."""

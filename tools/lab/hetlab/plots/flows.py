@@ -125,10 +125,18 @@ def srtt(scenario: str, runs: Mapping[str, Sequence[Flow]], events: Events = ())
 
 @styled
 def goodput(
-    scenario: str, runs: Mapping[str, Sequence[Flow]], link_mbit: float | None = None, events: Events = ()
+    scenario: str,
+    runs: Mapping[str, Sequence[Flow]],
+    link_mbit: float | None = None,
+    events: Events = (),
+    capacity: Series | None = None,
 ) -> Figure:
-    """Goodput (Mbit/s) of the intervals of a run; the link rate for reference."""
+    """Goodput (Mbit/s) of the intervals of a run; the link rate for reference, of a trace its capacity over time."""
     panels = _flow_panels(runs, "goodput", lambda flow: flow.goodput, kind="bins")
+    if capacity and len(capacity[0]):
+        for panel in panels:
+            panel.lines.insert(0, Line(*capacity, "capacity of the link (trace)", INK, ":", 0.9, kind="bins"))
+        link_mbit = None
     marks = ((link_mbit, "link rate"),) if link_mbit else ()
     return time_figure(heading(scenario, "goodput"), panels, Axis("goodput (Mbit/s)", marks=marks, events=events))
 

@@ -17,6 +17,7 @@ from matplotlib.patches import Patch
 from hetlab.model.graph import shortest_path
 from hetlab.model.link import Direction, rate_text
 from hetlab.model.scenario import WAYS, Experiment
+from hetlab.model.traces import Played
 from hetlab.plots.panels import heading, layout
 from hetlab.plots.style import INK, WIDE_IN, styled
 
@@ -99,12 +100,16 @@ def _columns(sc: Experiment, path: list[str]) -> dict[str, int]:
 # --------------------------------------------------------------------- words
 
 
-def _way_words(way: Direction) -> str:
-    """What a direction does to packets."""
-    rate = "no rate limit" if way.rate_mbit is None else rate_text(way.rate_mbit)
-    delay = f"{way.delay_ms:g} ms" + (f" ± {way.jitter_ms:g}" if way.jitter_ms else "")
+def _way_words(way: Direction, played: Played | None) -> str:
+    """What a direction does to packets; of a trace its means."""
+    rate_mbit = played.mean_mbit if played and played.mean_mbit is not None else way.rate_mbit
+    delay_ms = played.delay_ms if played and played.delay_ms is not None else way.delay_ms
+    rate = "no rate limit" if rate_mbit is None else rate_text(float(f"{rate_mbit:.3g}") if played else rate_mbit)
+    rate += " on average (trace)" if played and played.mean_mbit is not None else ""
+    delay = f"{delay_ms:.4g} ms" + (f" ± {way.jitter_ms:g}" if way.jitter_ms else "")
     loss = {"none": [], "random": [f"{way.loss.percent:g} % loss"]}.get(way.loss.model, [f"loss: {way.loss.text}"])
-    return ", ".join([rate, delay, *loss])
+    policed = [f"policed at {rate_text(way.police_mbit)}"] if way.police_mbit else []
+    return ", ".join([rate, delay, *loss, *policed])
 
 
 def link_words(sc: Experiment, name: str, *, turned: bool = False) -> list[str]:
@@ -112,11 +117,13 @@ def link_words(sc: Experiment, name: str, *, turned: bool = False) -> list[str]:
     link = sc.links[name]
     arrows = dict(zip(WAYS, "←→" if turned else "→←", strict=True))
     measured, _, way = (sc.measure.bottleneck or "").partition(".")
-    both = {way: _way_words(link.way(way)) for way in WAYS}
+    both = {way: _way_words(link.way(way), sc.traces.get(f"{name}.{way}")) for way in WAYS}
     same = both["forward"] == both["reverse"]
     lines = [name, both["forward"]] if same else [name, *(f"{arrows[way]} {text}" for way, text in both.items())]
     if name == measured:
-        lines.append(f"{arrows[way]} queue of {link.way(way).limit_pkts} packets")
+        octets = link.way(way).queue_bytes
+        size = f"{link.way(way).limit_pkts} packets" if octets is None else f"{octets} bytes"
+        lines.append(f"{arrows[way]} queue of {size}")
     if changes := len({change.at_s for change in sc.events if change.link == name}):
         lines.append(f"changes {changes} times" if changes > 1 else "changes once")
     return lines

@@ -8,8 +8,9 @@ from typing import Any
 from hetlab.model.event import Change
 from hetlab.model.flow import Flow
 from hetlab.model.keys import Checked
-from hetlab.model.link import Link, rate_text
+from hetlab.model.link import Link, Loss, rate_text
 from hetlab.model.scenario import WAYS, Experiment
+from hetlab.model.traces import Played
 from hetlab.plots.panels import Events
 from hetlab.report.runs import Group
 from hetlab.results.columns import NONE
@@ -17,6 +18,12 @@ from hetlab.results.columns import NONE
 MANY_FLOWS = 6
 MOST_EVENTS = 24
 MOST_MARKS = 60
+# What an event changes, by the key of a direction
+CHANGED = {
+    **{"delay_ms": "delay", "rate_mbit": "rate", "loss": "loss", "jitter_ms": "jitter", "duplicate_percent": "copies"},
+    **dict.fromkeys(("slot_ms", "slot_pkts"), "slots"),
+    **dict.fromkeys(("reorder_percent", "reorder_gap_pkts"), "order"),
+}
 UNITS = {"ms": "ms", "s": "s", "mbit": "Mbit/s", "pkts": "pkts", "percent": "%", "bytes": "bytes", "ppm": "ppm"}
 WAY_HEADS = ("direction", "from → to", "rate", "delay", "queue", "loss", "MTU", "more")
 FLOW_HEADS = ("flow", "from → to", "protocol", "congestion control", "start", "ends after", "more")
@@ -30,7 +37,9 @@ def quantity(name: str, value: Any) -> str:
     shown = (words if unit else name).replace("_", " ")
     if value is True:
         return shown
-    if isinstance(value, dict):
+    if isinstance(value, Loss):
+        value = value.text
+    elif isinstance(value, dict):
         value = " ".join(f"{k}={v}" for k, v in value.items())
     elif isinstance(value, tuple):
         value = ", ".join(" → ".join(v) if isinstance(v, tuple) else str(v) for v in value)
@@ -53,18 +62,24 @@ def _not_default(of: Any) -> list[tuple[str, Any]]:
     return found
 
 
-def _way_row(name: str, link: Link, way: str) -> list[str]:
-    """A direction of a link."""
+def _way_row(name: str, link: Link, way: str, played: Played | None) -> list[str]:
+    """A direction of a link, and what it plays."""
     here, ends = link.way(way), link.ends if way == "forward" else link.ends[::-1]
     delay = f"{here.delay_ms:g} ms" + (f" ± {here.jitter_ms:g} ms" if here.jitter_ms else "")
     options = "".join(f" {k}={v}" for k, v in here.aqm_options.items())
-    queue = f"{here.limit_pkts} pkts" + ("" if here.aqm == "fifo" else f", {here.aqm}{options}")
-    shown = ("rate_mbit", "delay_ms", "jitter_ms", "queue_pkts", "aqm", "aqm_options", "loss")
+    size = f"{here.limit_pkts} pkts" if here.queue_bytes is None else f"{here.queue_bytes} bytes"
+    queue = size + ("" if here.aqm == "fifo" else f", {here.aqm}{options}")
+    shown = ("rate_mbit", "delay_ms", "jitter_ms", "queue_pkts", "queue_bytes", "aqm", "aqm_options", "loss")
+    rate = "unlimited" if here.rate_mbit is None else rate_text(here.rate_mbit)
+    if played and played.mean_mbit is not None:
+        rate = f"trace {played.text}"
+    elif played:
+        rate += f", trace {played.text}"
     others = [more(here, shown), more(link, ("ends", "mtu", *WAYS))]
     return [
         f"{name}.{way}",
         f"{ends[0]} → {ends[1]}",
-        "unlimited" if here.rate_mbit is None else rate_text(here.rate_mbit),
+        rate,
         delay,
         queue,
         here.loss.text,
@@ -79,8 +94,8 @@ def _flow_row(flow: Flow) -> list[str]:
     ends = f"{flow.duration_s:g} s" + (f" or {flow.bytes} bytes" if flow.bytes else "")
     shown = ["name", "id", "src", "dst", "proto", "cc", "start_s", "duration_s", "bytes"]
     size = [] if not udp or flow.packet_bytes != 1000 else [quantity("packet_bytes", flow.packet_bytes)]
-    others = [*size, more(flow, shown)]
-    cc = NONE if udp else flow.cc or "under test"
+    others = [*size, *([flow.stack] if flow.stack else []), more(flow, [*shown, "stack"])]
+    cc = NONE if udp else flow.cc or ("its own" if flow.stack else "under test")
     head = [f"{flow.id} {flow.name}", f"{flow.src} → {flow.dst}", flow.proto.upper(), cc, f"{flow.start_s:g} s", ends]
     return [*head, ", ".join(others)]
 
@@ -97,9 +112,9 @@ def event_marks(sc: Experiment) -> Events:
     """Changes of links as plots over time mark them: time (s) and what changes; none where they are too many."""
     kinds: dict[float, set[str]] = {}
     for change in sc.events:
-        values = {"delay": change.delay_ms, "rate": change.rate_mbit, "loss": change.loss_percent}
-        found = {kind for kind, value in values.items() if value is not None}
-        if change.loss_percent is not None and change.loss_percent >= 100:
+        values = change.values
+        found = {CHANGED[name] for name in values}
+        if "loss" in values and values["loss"].percent >= 100:
             found = found - {"loss"} | {"outage"}
         kinds.setdefault(change.at_s, set()).update(found)
     if len(kinds) > MOST_MARKS:
@@ -111,11 +126,13 @@ def description(g: Group) -> dict[str, Any]:
     """What the page says of a scenario: links, flows, changes, settings."""
     sc = g.resolved
     settings = [(f"route of {node}", words) for node, words in sc.route.items() if words]
-    settings += [(f"clock of {host}", f"{ppm:+g} ppm") for host, ppm in sc.clock.items()]
+    settings += [(f"clock of {host}", _clock(ppm, ahead_s)) for host, (ppm, ahead_s) in sc.clocks.items()]
     settings += [(key, str(value)) for key, value in sorted(sc.sysctl.items())]
     return {
         "way_heads": WAY_HEADS,
-        "ways": [_way_row(name, link, way) for name, link in sc.links.items() for way in WAYS],
+        "ways": [
+            _way_row(name, link, way, sc.traces.get(f"{name}.{way}")) for name, link in sc.links.items() for way in WAYS
+        ],
         "flow_heads": FLOW_HEADS,
         "flows": [_flow_row(flow) for flow in sc.flows],
         "many_flows": len(sc.flows) > MANY_FLOWS,
@@ -124,6 +141,11 @@ def description(g: Group) -> dict[str, Any]:
         "settings": settings,
         "facts": _facts(sc),
     }
+
+
+def _clock(ppm: float, ahead_s: float) -> str:
+    """How a clock differs from true time."""
+    return ", ".join([f"{ppm:+g} ppm"] * bool(ppm) + [f"{ahead_s:+g} s"] * bool(ahead_s))
 
 
 def _facts(sc: Experiment) -> list[str]:

@@ -12,7 +12,7 @@ from hetlab.plots import bars, network, style, trace, tradeoff
 from hetlab.plots import flows as flow_plots
 from hetlab.report.description import event_marks
 from hetlab.report.runs import Group, Run, words_of
-from hetlab.report.series import read_delays, read_flows, read_queue, read_trace
+from hetlab.report.series import read_capacity, read_delays, read_flows, read_queue, read_trace
 from hetlab.results.columns import Value, goodput, of, total_of
 
 PNG = ("png",)
@@ -84,7 +84,7 @@ def _over_time(g: Group) -> Iterable[tuple[str, str, Figure]]:
         yield (
             "goodput",
             f"Goodput over time ({when}); in order: a filled gap releases what waited behind it",
-            flow_plots.goodput(when, flows, rate, events),
+            flow_plots.goodput(when, flows, rate, events, read_capacity(next(iter(first.values())))),
         )
     yield from _traces(g, first)
 

@@ -2,11 +2,11 @@
 """Where numbers come from, and the command that repeats them."""
 
 import shlex
-from dataclasses import asdict
 from typing import Any
 
 from hetlab.errors import LabError
 from hetlab.model import files, jobs, resolve
+from hetlab.model.keys import as_plain
 from hetlab.model.scenario import Experiment
 from hetlab.report.runs import Group, words_of
 from hetlab.results import store
@@ -72,7 +72,7 @@ def _two_hosts(hosts: dict[str, Any]) -> list[str]:
 
 def _comparable(sc: Experiment, g: Group) -> dict[str, Any]:
     """A scenario as a dictionary; of runs between two hosts without what is not measured or emulated there."""
-    found = asdict(sc)
+    found = as_plain(sc)
     if hosts := g.every[0].result.hosts:
         left_out = {"measure", "owd_pairs"} | ({"title", "links", "events"} if hosts["netem"] == "none" else set())
         return {key: value for key, value in found.items() if key not in left_out}

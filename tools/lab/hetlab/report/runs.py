@@ -3,10 +3,11 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hetlab.model.keys import as_plain
 from hetlab.model.result import RunResult
 from hetlab.model.scenario import Experiment
 from hetlab.plots import style
@@ -47,9 +48,8 @@ class Group:
 
     @property
     def rate_mbit(self) -> float | None:
-        """Rate of the bottleneck."""
-        way = self.resolved.bottleneck
-        return way.rate_mbit if way else None
+        """Rate of the bottleneck; of a trace its mean in the time of the run."""
+        return self.resolved.rate_mbit
 
     @property
     def queue_pkts(self) -> int | None:
@@ -62,6 +62,8 @@ class Group:
         """Delay of the path without any queue; None if delays are not recorded or a delay changes on the way."""
         sc = self.resolved
         if not sc.owd_pairs or not sc.links or any(change.delay_ms is not None for change in sc.events):
+            return None
+        if any("delay" in played.kinds for played in sc.traces.values()):
             return None
         paths = [sc.path(src, dst) for src, dst in sc.owd_pairs]
         return min(sum(sc.links[name].way(way).delay_ms for name, way in path) for path in paths)
@@ -80,7 +82,7 @@ def group(found: Iterable[tuple[Path, RunResult]]) -> list[Group]:
             continue
         seen.add(same)
         measured_with = {k: v for k, v in result.hashes.items() if k != "commit"}
-        key = json.dumps([result.scenario, asdict(result.scenario_resolved), measured_with], sort_keys=True)
+        key = json.dumps([result.scenario, as_plain(result.scenario_resolved), measured_with], sort_keys=True)
         if key not in groups:
             slug = _slug(result.scenario, {g.slug for g in groups.values()})
             groups[key] = Group(result.scenario, result.scenario_resolved, slug)

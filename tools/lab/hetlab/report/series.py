@@ -62,6 +62,15 @@ def read_flows(run: Run) -> list[flow_plots.Flow]:
     return flows
 
 
+def read_capacity(run: Run, bin_s: float = 1.0) -> style.Series:
+    """Ends of intervals (s) and capacity there (Mbit/s) of the trace of the bottleneck; empty if it plays none."""
+    got = _read(run.directory / "capacity.parquet", ("t", "capacity_mbit"))
+    together = max(round(bin_s / got["t"][0]), 1) if len(got["t"]) else 1
+    whole = len(got["t"]) // together * together
+    mbit = got["capacity_mbit"][:whole].reshape(-1, together).mean(axis=1)
+    return got["t"][:whole].reshape(-1, together)[:, -1], mbit
+
+
 def read_queue(run: Run) -> style.Series:
     """Times and lengths (packets) of the bottleneck queue of a run."""
     path = run.directory / "queue.parquet"

@@ -71,14 +71,16 @@ goodput = total_of("goodput_mbit")
 def _share(run: RunResult) -> float | None:
     """Payload of all TCP flows, from the first start to the last end, in percent of what the bottleneck's rate carries.
 
+    Of a trace it is what the trace has on average in the time of the run.
+
     The sum of goodputs cannot be used: each is over its flow's own time, and theirs may add up to more than the rate.
     """
-    way = run.scenario_resolved.bottleneck
-    if not (way and way.rate_mbit and run.tcp):
+    rate_mbit = run.scenario_resolved.rate_mbit
+    if not (rate_mbit and run.tcp):
         return None
     megabits = sum(flow.goodput_mbit * (flow.end_s - flow.start_s) for flow in run.tcp)
     lasted_s = max(flow.end_s for flow in run.tcp) - min(flow.start_s for flow in run.tcp)
-    return 100 * megabits / (way.rate_mbit * lasted_s) if lasted_s else None
+    return 100 * megabits / (rate_mbit * lasted_s) if lasted_s else None
 
 
 def _jain(run: RunResult) -> float | None:

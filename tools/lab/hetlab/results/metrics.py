@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from hetlab.model.flow import Flow
 from hetlab.model.job import Job
+from hetlab.model.link import AQMS
 from hetlab.model.result import DelayResult, FlowResult, QueueResult, RunResult
 from hetlab.model.scenario import Experiment
 from hetlab.results.path_delay import own_delay_s
@@ -166,10 +167,18 @@ def queue_series(raw: Raw, label: str) -> tuple[Floats, Floats]:
     t = rows["t_ns"] * NS
     inside = t <= raw.scenario.duration_s
     length = rows["qlen"][inside].astype(np.float64)
-    link, _, way = label.partition(".")
-    known = raw.scenario.links.get(link)
-    fifo = known is None or known.way(way).aqm == "fifo"
-    return t[inside], np.maximum(length - fifo, 0)
+    return t[inside], np.maximum(length - _counts_one_sent(raw.scenario, label), 0)
+
+
+def _counts_one_sent(scenario: Experiment, label: str) -> bool:
+    """Whether the kernel's length of a queue has the packet on the wire; with opportunities there is none."""
+    link, _, side = label.partition(".")
+    known = scenario.links.get(link)
+    kinds = scenario.traces[label].kinds if label in scenario.traces else ()
+    if "opportunities" in kinds:
+        return False
+    way = known.way(side) if known else None
+    return way is None or way.aqm == "fifo" or way.rate_at_once or "rate" in kinds
 
 
 def queue_result(raw: Raw) -> QueueResult:
@@ -187,9 +196,30 @@ def queue_result(raw: Raw) -> QueueResult:
         steady_max_pkts=_number(np.max, steady),
         p95_pkts=_number(lambda v: np.percentile(v, 95), steady),
         max_pkts=_number(np.max, length),
+        capacity_mbit=played.capacity_mbit if (played := raw.scenario.traces.get(label or "")) else None,
         drops=own.get("drops"),
         loss_model_drops=lost if counters else None,
+        marks=_marks(raw, label) or None,
+        filter_drops=_filter_drops(raw),
     )
+
+
+def _marks(raw: Raw, label: str | None) -> int:
+    """Packets that the AQM of a direction marked CE."""
+    link, _, way = (label or "").partition(".")
+    stages = raw.meta["counters"].get(label) or {}
+    if not stages or link not in raw.scenario.links:
+        return 0
+    own = stages.get("aqm") or stages["queue"] or {}
+    names = AQMS[raw.scenario.links[link].way(way).aqm].marks
+    return int(sum(part.get(name, 0) for part in (own, *own.get("tins", ())) for name in names))
+
+
+def _filter_drops(raw: Raw) -> int | None:
+    """Packets that policers and black holes took, all links forward; None where there is none of either."""
+    counters = raw.meta["counters"].items()
+    found = [c["filter"]["drops"] for name, c in counters if name.endswith(".forward") and c.get("filter")]
+    return int(sum(found)) if found else None
 
 
 def _number(how: Any, values: Array) -> float | None:
@@ -294,7 +324,7 @@ def jain(values: list[float]) -> float | None:
 
 def summarise(raw: Raw) -> RunResult:
     """The numbers of result.json; what they were measured with is added by results.store."""
-    flows = tuple(flow_result(raw, flow) for flow in raw.scenario.flows)
+    flows = tuple(flow_result(raw, flow) for flow in raw.job.flows)
     tcp = [flow for flow in flows if flow.proto == "tcp"]
     return RunResult(
         scenario=raw.scenario.name,

@@ -7,6 +7,7 @@
                            owd-SRC-DST.parquet  one-way delay of every data packet, NaN: lost
                            delivery-SRC-DST.parquet  of every segment, from its first departure to
                                            the arrival of a copy, NaN: none arrived
+                           capacity.parquet  of the trace that the bottleneck plays, if it does
                            trace.parquet, trace-loss.parquet, trace.png
                                           what santacruz saw and decided, with --trace
                            run.json       wall-clock time, hash of the lab's code, arguments of hetlab run
@@ -32,9 +33,10 @@ from hetlab.errors import LabError
 from hetlab.model.congestion import label
 from hetlab.model.job import Job
 from hetlab.model.result import FORMAT_VERSION, RunResult, from_json
-from hetlab.results import metrics, santacruz_trace
+from hetlab.results import metrics, path_delay, santacruz_trace
 
 DRAFT = ".draft-"
+CAPACITY_BIN_S = 0.1
 
 
 def run_dir(out: Path, run: Job | RunResult) -> Path:
@@ -136,6 +138,9 @@ def _save_series(raw: metrics.Raw, directory: Path) -> None:
         columns["t"] += t.tolist()
         columns["pkts"] += length.tolist()
     _write_columns(columns, directory / "queue.parquet")
+    t, mbit = path_delay.capacity_series(raw.scenario, raw.scenario.measure.bottleneck or "", CAPACITY_BIN_S)
+    if len(t):
+        _write_columns({"t": t, "capacity_mbit": mbit}, directory / "capacity.parquet")
     for src, dst in raw.scenario.owd_pairs:
         for kind, measure in (("owd", metrics.owd_series), ("delivery", metrics.delivery_series)):
             t, d = measure(raw, src, dst)

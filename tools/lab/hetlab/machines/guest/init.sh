@@ -15,6 +15,13 @@ ln -sf /proc/self/fd /dev/fd
 ln -sf fd/1 /dev/stdout
 ln -sf fd/2 /dev/stderr
 hostname hetlab
+# Nobody here answers questions about names; to ask the servers of the host's
+# resolv.conf takes seconds, and how many depends on the host
+echo "127.0.0.1 localhost hetlab" > /run/hosts
+: > /run/resolv.conf
+for name in hosts resolv.conf; do
+	[ ! -e /etc/$name ] || mount --bind /run/$name /etc/$name
+done
 ip link set lo up
 # A process that closes every descriptor one by one (mnexec) is slow here
 ulimit -n 1024
