@@ -242,6 +242,7 @@ def judge_command(
     """
     from hetlab.cli import judge as judging
     from hetlab.judge import case as cases
+    from hetlab.judge import scorecard
 
     chosen = cases.select(case or [], group or [], quick)
     if list_:
@@ -257,6 +258,8 @@ def judge_command(
             print(judging.as_json(cell))
     else:
         show(judging.verdicts_table(cells))
+    labels, card = [jobs.label_of(v) for v in variants], (out or BUILD / "judge") / "scorecard.html"
+    err.print(f"scorecard {scorecard.write(card, chosen, labels, found, cells)}", soft_wrap=True)
     fail_on(campaign)
     if any(cell.word == "fail" and cell.judgement.grade == "must" for cell in cells):
         raise typer.Exit(1)

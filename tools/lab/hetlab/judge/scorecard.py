@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The scorecard: one HTML file that needs nothing but itself. Tables without scripts, curves with uPlot."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from hetlab.judge.case import Case, Judgement
+from hetlab.judge.curves import PERCENTILES, curves, delay_percentiles
+from hetlab.judge.measures import Seen
+from hetlab.judge.plan import point_of
+from hetlab.judge.verdict import Cell, Word, passed
+from hetlab.plots import network, style
+from hetlab.report.description import event_marks
+
+HERE = Path(__file__).parent
+SIGNS: dict[Word, str] = {"pass": "✓", "fail": "✗", "open": "?", "value": "·", "none": "-"}
+WORDS: dict[Word, str] = {
+    "pass": "passed",
+    "fail": "failed",
+    "open": "open: the limit is within the interval",
+    "value": "no limit is set",
+    "none": "no number",
+}
+Found = dict[str, dict[str, list[Seen]]]
+
+
+def write(path: Path, cases: Sequence[Case], labels: Sequence[str], found: Found, cells: Sequence[Cell]) -> Path:
+    """Write the scorecard of these congestion controls."""
+    env = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    looks = style.styles(labels)
+    sections = [_section(case, labels, found[case.id], cells) for case in cases]
+    data = {
+        "ccs": {label: {"colour": looks[label].colour, "dash": list(looks[label].dash)} for label in labels},
+        "percentiles": [float(f"{p:.4g}") for p in PERCENTILES],
+        "cases": {case.id: _data(case, labels, found[case.id]) for case in cases},
+    }
+    html = env.get_template("scorecard.html.j2").render(
+        labels=labels,
+        looks=looks,
+        groups=_groups(cases, labels, cells),
+        sections=sections,
+        signs=SIGNS,
+        words=WORDS,
+        provenance=_provenance(found),
+        uplot=(HERE / "vendor" / "uPlot.iife.min.js").read_text(),
+        uplot_css=(HERE / "vendor" / "uPlot.min.css").read_text(),
+        script=(HERE / "templates" / "scorecard.js").read_text(),
+        data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(html, encoding="utf-8")
+    return path
+
+
+def _groups(cases: Sequence[Case], labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Of each group the cases, and how many each congestion control passed."""
+    found: list[dict[str, Any]] = []
+    for name, members in groupby(cases, key=lambda case: case.group):
+        rows: list[dict[str, Any]] = [
+            {"case": case, "words": [_word(case, label, cells) for label in labels]} for case in members
+        ]
+        counts = [
+            (sum(row["words"][i] == "pass" for row in rows), sum(row["words"][i] != "value" for row in rows))
+            for i in range(len(labels))
+        ]
+        found.append({"name": name, "rows": rows, "counts": counts})
+    return found
+
+
+def _of(case: Case, label: str, cells: Sequence[Cell]) -> list[Cell]:
+    return [cell for cell in cells if cell.case.id == case.id and cell.cc == label]
+
+
+def _word(case: Case, label: str, cells: Sequence[Cell]) -> Word:
+    return passed(_of(case, label, cells))
+
+
+def _section(case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cells: Sequence[Cell]) -> dict[str, Any]:
+    """What the page says of a case without scripts."""
+    point, sc = point_of(case)
+    rows = [
+        {"asked": j, "limit": _limit_text(j), "cells": [_cell(cell, case, j) for cell in _row(case, j, labels, cells)]}
+        for j in case.judge
+    ]
+    seeds = sorted({run.result.seed for of in runs.values() for run in of})
+    words = [*("tools/hetlab", "judge"), *labels, "--case", case.id]
+    return {
+        "case": case,
+        "title": point.scenario.title,
+        "note": point.scenario.note,
+        "rows": rows,
+        "seeds": seeds,
+        "drawing": _inline(style.drawn(network.network(sc), "svg").decode()),
+        "command": shlex.join(words),
+    }
+
+
+def _row(case: Case, j: Judgement, labels: Sequence[str], cells: Sequence[Cell]) -> list[Cell]:
+    by_label = {cell.cc: cell for cell in cells if cell.case.id == case.id and cell.judgement is j}
+    return [by_label[label] for label in labels]
+
+
+def _cell(cell: Cell, case: Case, j: Judgement) -> dict[str, Any]:
+    ours = cell.ours
+    if ours is None:
+        return {"word": cell.word, "text": "none", "spread": ""}
+    spread = "" if ours.low == ours.high else f"{ours.low:.3g} to {ours.high:.3g}, {ours.n} seeds"
+    return {"word": cell.word, "text": f"{ours.median:.3g}", "spread": spread}
+
+
+def _limit_text(j: Judgement) -> str:
+    """The limit alone: ``≥ 0.9``, ``≤ 1.1 x cubic``."""
+    limit = j.at_most if j.at_most is not None else j.at_least
+    if limit is None:
+        return ""
+    sign = "≤" if j.at_most is not None else "≥"
+    return f"{sign} {limit:g}" + (f" x {j.of}" if j.of else "") + (f" + {j.plus:g}" if j.plus else "")
+
+
+def _inline(svg: str) -> str:
+    """An SVG without its XML head, to stand in a page."""
+    return svg[svg.index("<svg") :]
+
+
+def _data(case: Case, labels: Sequence[str], runs: dict[str, list[Seen]]) -> dict[str, Any]:
+    """What the scripts draw of a case: curves of the first seed, delays and points of all."""
+    _point, sc = point_of(case)
+    have = {label: sorted(runs[label], key=lambda run: run.result.seed) for label in labels if runs.get(label)}
+    return {
+        "events": [[at, text] for at, text in event_marks(sc)],
+        "curves": {label: curves(of[0]) for label, of in have.items()},
+        "delays": {label: delay_percentiles(of) for label, of in have.items()},
+        "points": {label: [_point_of(run) for run in of] for label, of in have.items()},
+    }
+
+
+def _point_of(run: Seen) -> list[float | None]:
+    """95th percentile of the queueing delay (ms), and goodput of all TCP flows (Mbit/s)."""
+    delay = run.result.queueing_ms
+    total = run.megabits(None, 0, run.end_s) / run.end_s
+    return [None if delay is None else round(delay.p95, 3), round(total, 4)]
+
+
+def _provenance(found: Found) -> list[tuple[str, str]]:
+    """What the numbers were measured with."""
+    runs = [run.result for of in found.values() for some in of.values() for run in some]
+
+    def every(key: str) -> str:
+        return ", ".join(sorted({str(run.hashes[key]) for run in runs if key in run.hashes})) or "none"
+
+    return [
+        ("kernel", ", ".join(sorted({run.kernel_release for run in runs})) + f" ({every('kernel')})"),
+        ("modules", every("modules")),
+        ("sources of candidates", every("candidates")),
+        ("commit", every("commit")),
+        ("runs", str(len(runs))),
+    ]
