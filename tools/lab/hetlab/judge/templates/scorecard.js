@@ -9,6 +9,16 @@ const PANELS = {
 const HEIGHT = 200;
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+// On dark paper a dark colour is mixed with white
+function colour(cc) {
+  const found = DATA.ccs[cc].colour;
+  if (!matchMedia("(prefers-color-scheme: dark)").matches) return found;
+  const parts = [1, 3, 5].map((i) => parseInt(found.slice(i, i + 2), 16));
+  const light = (0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]) / 255;
+  const white = Math.max(0, 0.55 - light);
+  return `rgb(${parts.map((v) => Math.round(v + (255 - v) * white)).join(",")})`;
+}
+
 // Dash of a further flow of the same congestion control
 const DASHES = [[], [6, 3], [2, 2], [8, 2, 2, 2], [1, 4]];
 
@@ -17,7 +27,7 @@ function lines(name, of) {
   for (const [cc, run] of Object.entries(of.curves)) {
     (run.panels[name] || []).forEach((values, i) => {
       const flow = run.names.length > 1 && name !== "queue" ? " " + run.names[i] : "";
-      series.push({label: cc + flow, stroke: DATA.ccs[cc].colour, width: 1.5, dash: DASHES[i % DASHES.length], spanGaps: false});
+      series.push({label: cc + flow, stroke: colour(cc), width: 1.5, dash: DASHES[i % DASHES.length], spanGaps: false});
       rows.push(values);
     });
   }
@@ -37,7 +47,7 @@ function marks(of) {
     for (const [at] of of.events) stroke(ctx, u.valToPos(at, "x", true), bbox.top, bbox.top + bbox.height);
     ctx.setLineDash([]);
     Object.entries(of.curves).forEach(([cc, run], i) => {
-      ctx.strokeStyle = DATA.ccs[cc].colour;
+      ctx.strokeStyle = colour(cc);
       const low = bbox.top + bbox.height - 7 * i;
       for (const at of run.lost) stroke(ctx, u.valToPos(at, "x", true), low - 6, low);
     });
@@ -74,7 +84,7 @@ function distribution(box, of) {
   // One x axis for all: the delays of every congestion control, each curve interpolated at them
   const x = [...new Set(found.flatMap(([, values]) => values))].sort((a, b) => a - b);
   const rows = found.map(([, values]) => x.map((at) => share(values, at)));
-  const series = [{label: "delay (ms)"}, ...found.map(([cc]) => ({label: cc, stroke: DATA.ccs[cc].colour, width: 1.5}))];
+  const series = [{label: "delay (ms)"}, ...found.map(([cc]) => ({label: cc, stroke: colour(cc), width: 1.5}))];
   const options = {
     title: "one-way delay above the smallest: share of packets (%)", width: box.clientWidth, height: HEIGHT, series,
     axes: axes("delay (ms)", ""), scales: {x: {time: false}, y: {range: [0, 100]}},
@@ -116,7 +126,7 @@ function tradeoff(box, of) {
 // Mean of the seeds, one standard deviation around it, a dot for each
 function ellipse(svg, cc, found, X, Y) {
   if (!found.length) return;
-  const colour = DATA.ccs[cc].colour, mean = (k) => found.reduce((sum, p) => sum + p[k], 0) / found.length;
+  const colour = colour(cc), mean = (k) => found.reduce((sum, p) => sum + p[k], 0) / found.length;
   const spread = (k) => Math.sqrt(found.reduce((sum, p) => sum + (p[k] - mean(k)) ** 2, 0) / found.length);
   const [x, y] = [mean(0), mean(1)];
   svg.append(node("ellipse", {
