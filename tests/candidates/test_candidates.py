@@ -118,3 +118,11 @@ def test_one_that_breaks_the_kernel_costs_its_own_runs(hetlab: Hetlab, tmp_path:
 def test_only_in_virtual_time(hetlab: Hetlab) -> None:
     done = hetlab("run", "bulk", "--cc", AIMD, "--on", "host")
     assert done.returncode == 2 and "in virtual time only, not --on host" in done.stderr
+
+
+def test_a_command_has_it_as_well(hetlab: Hetlab) -> None:
+    parameter = "/sys/module/tcp_aimd/parameters/alpha"
+    available = "/proc/sys/net/ipv4/tcp_available_congestion_control"
+    done = hetlab("exec", "--cc", f"{AIMD}:alpha=7", "--", "cat", parameter, available)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[0] == "7" and "aimd" in done.stdout.split()

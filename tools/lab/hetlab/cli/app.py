@@ -42,7 +42,7 @@ from hetlab.cli.arguments import (
     TrafficOption,
 )
 from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, still_to_run, this_machine, two_hosts, virtual
-from hetlab.cli.candidates import variants_of
+from hetlab.cli.candidates import loads, variants_of
 from hetlab.cli.planned import alike, plan_table
 from hetlab.cli.tables import (
     claims_list,
@@ -289,6 +289,9 @@ def exec_command(
     environment: Annotated[
         bool, typer.Option("--environment", help="--on vm: with the Python environment, for scripts that plot")
     ] = False,
+    cc: Annotated[
+        list[str] | None, typer.Option(metavar="FILE.c[:param=value,...]", help="load it, too; repeatable")
+    ] = None,
     env: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME[=VALUE]", help="environment variable for the command, by default yours; repeatable"),
@@ -307,8 +310,8 @@ def exec_command(
     if on == "vm":
         from hetlab.machines import exec_qemu
 
-        if patched or debug:
-            raise LabError("exec --on vm: Debian's kernels are neither --patched nor --debug")
+        if patched or debug or cc:
+            raise LabError("exec --on vm: Debian's kernels are neither --patched nor --debug, and load no --cc")
         libraries = qemu_files.environment(err) if environment else None
         raise typer.Exit(
             exec_qemu.execute(qemu_files.stock(err, kernel_), clock, command, wall_limit, libraries, named)
@@ -320,7 +323,8 @@ def exec_command(
     kernel.tools(err)
     if kernel.have_clang():  # HetLink says what is missing where it needs it
         kernel.link_program()
-    raise typer.Exit(execute(k.executable, modules, command, wall_limit, variables=named))
+    own = loads(variants_of(cc or [], k=k))
+    raise typer.Exit(execute(k.executable, modules, command, wall_limit, variables=named, load=own))
 
 
 @app.command("packet")

@@ -2,6 +2,7 @@
 """What ``--cc`` names: congestion controls that are there, and files of the user's own, built for the runs."""
 
 import re
+import shlex
 from collections.abc import Sequence
 
 from hetlab.build import kernel, offered
@@ -14,10 +15,18 @@ from hetlab.model.job import Candidate
 FILE = re.compile(r"^(?P<path>[^:]*?(?:\.c|/[^:@]*))(?:@(?P<name>\w+))?(?P<params>:.*)?$")
 
 
-def variants_of(texts: Sequence[str], patched: bool = False, on: str = "virtual") -> list[jobs.Variant]:
+def loads(variants: Sequence[jobs.Variant]) -> list[str]:
+    """What insmod takes to load the files among these, each once."""
+    words = [shlex.join([v.candidate.ko, *(f"{k}={p}" for k, p in v.params.items())]) for v in variants if v.candidate]
+    return list(dict.fromkeys(words))
+
+
+def variants_of(
+    texts: Sequence[str], patched: bool = False, on: str = "virtual", k: kernel.Kernel | None = None
+) -> list[jobs.Variant]:
     """Congestion controls with parameters; ``FILE.c[@NAME][:param=value,...]`` is built, and is all that it registers.
 
-    LabError where one cannot be had.
+    LabError where one cannot be had. ``k``: the kernel that they are for; None: the lab's, ``patched`` or not.
     """
     found: list[jobs.Variant] = []
     for text in texts:
@@ -27,13 +36,12 @@ def variants_of(texts: Sequence[str], patched: bool = False, on: str = "virtual"
         elif on != "virtual":
             raise LabError(f"--cc {text}: files of one's own are run in virtual time only, not --on {on}")
         else:
-            found += _built(text, file, patched, {v.cc for v in found})
+            found += _built(text, file, k or kernel.kernel(err, patched), {v.cc for v in found})
     return found
 
 
-def _built(text: str, file: re.Match[str], patched: bool, taken: set[str]) -> list[jobs.Variant]:
+def _built(text: str, file: re.Match[str], k: kernel.Kernel, taken: set[str]) -> list[jobs.Variant]:
     """Variants of a file, named apart from the kernel's and from those before."""
-    k = kernel.kernel(err, patched)
     taken = taken | set(offered.offered(k, kernel.modules(err, k)))
     made = module.module(err, k, sources.gather(file["path"]), taken)
     for note in made.notes:

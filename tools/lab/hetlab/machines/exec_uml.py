@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -18,13 +19,14 @@ STOPPED = 124
 LOST = 125
 
 
-def script(command: list[str], directory: Path, variables: dict[str, str]) -> str:
-    """Shell script that runs the command where the caller stands, streams apart."""
+def script(command: list[str], directory: Path, variables: dict[str, str], load: Sequence[str] = ()) -> str:
+    """Shell script that runs the command where the caller stands, streams apart; ``load``: arguments of insmod."""
     out, errors = directory / "stdout", directory / "stderr"
     return exports(variables) + "\n".join(
         [
             # ping -f takes a clock below 1 s for one that it has not read, and sends everything at once
             "sleep 1",
+            *(f"insmod {words} 2>>{shlex.quote(str(errors))} || exit 1" for words in load),
             f"cd {shlex.quote(os.getcwd())} || exit 1",
             f"{shlex.join(command)} >{shlex.quote(str(out))} 2>{shlex.quote(str(errors))} </dev/null",
         ]
@@ -59,14 +61,16 @@ def execute(
     wall_limit_s: float,
     out: IO[bytes] | None = None,
     variables: dict[str, str] | None = None,
+    load: Sequence[str] = (),
 ) -> int:
     """Run a command; its exit status, or 124 after the limit, or 125 if the machine was lost.
 
-    Its output goes to ``out`` or, without, to our own. ``variables``: in its environment besides uml.boot's.
+    Its output goes to ``out`` or, without, to our own. ``variables``: in its environment besides uml.boot's. ``load``:
+    modules with their parameters, as insmod takes them.
     """
     directory = paths.scratch("exec-")
     streams = [Stream(directory / "stdout", out or sys.stdout.buffer), Stream(directory / "stderr", sys.stderr.buffer)]
-    machine = uml.boot(executable, modules, script(command, directory, variables or {}), directory, uml.cpus()[0])
+    machine = uml.boot(executable, modules, script(command, directory, variables or {}, load), directory, uml.cpus()[0])
     status: int | None = None
     try:
         while machine.proc.poll() is None and time.monotonic() - machine.started < wall_limit_s:
