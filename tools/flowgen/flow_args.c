@@ -82,6 +82,7 @@ static const struct key keys[] = {
 	KEY("key_every", SEND, INTEGER, work.key_every, 1, 1000000),
 	KEY("key_factor", SEND, REAL, work.key_factor, 1, 1000),
 	KEY("file", SEND_TCP, TEXT, work.file, 0, 0),
+	KEY("writes", SEND_TCP, TEXT, work.writes_text, 0, 0),
 	KEY("arrivals", SEND_TCP, TEXT, work.arrivals_text, 0, 0),
 	KEY("limit", SEND, INTEGER, work.limit, 1, 1000000000),
 };
@@ -275,7 +276,8 @@ static void parse_addresses(struct parser *parser)
 static void check_tcp_sender(const struct parser *parser)
 {
 	if (!parser->flow->bytes && !parser->flow->duration &&
-	    !parser->flow->work.limit && !parser->flow->work.file)
+	    !parser->flow->work.limit && !parser->flow->work.file &&
+	    !parser->flow->work.writes_text)
 		complain(parser, "a TCP sender needs duration or bytes above 0, or a limit of its workload");
 }
 
@@ -336,7 +338,7 @@ static void parse_workload(struct parser *parser)
 	static const char *const own[] = {
 		"size", "think", "objects", "parallel", "on", "off", "ladder",
 		"segment", "buffer", "abr", "period", "key_every", "key_factor",
-		"file", "arrivals", "limit", "seed",
+		"file", "writes", "arrivals", "limit", "seed",
 	};
 	struct flow *flow = parser->flow;
 	size_t i;

@@ -310,6 +310,8 @@ check_workload_usage() {
 	printf '0,100\n1;100\n' >"$tmp/bad.csv"
 	bad_flow 'bad.csv, line 2: "1;100" is not t_s,bytes' \
 		"$send,workload=replay,file=$tmp/bad.csv"
+	bad_flow 'writes: 23 is out of range; allowed are 24 to' \
+		"$send,workload=replay,writes=0:23"
 	: >"$tmp/empty.csv"
 	bad_flow 'empty.csv is empty' "$send,workload=replay,file=$tmp/empty.csv"
 	bad_flow 'absent.csv: No such file' \

@@ -19,7 +19,6 @@
 #define MAX_BYTES	1e12
 #define MAX_DRAWN_S	1e6
 #define MAX_RATE	1e5	/* Mbit/s */
-#define MAX_WRITES	1000000
 
 #define DEFAULT_LADDER	"0.3/0.75/1.2/1.85/2.85/4.3"
 #define DEFAULT_PARALLEL	6
@@ -187,6 +186,7 @@ static void check_owners(const struct reader *reader)
 		{ "key_every", args->key_every, &messages_workload },
 		{ "key_factor", args->key_factor, &messages_workload },
 		{ "file", args->file, &replay_workload },
+		{ "writes", args->writes_text, &replay_workload },
 	};
 	size_t i;
 
@@ -203,14 +203,14 @@ static void check_kind(const struct reader *reader)
 	struct workload_args *args = reader->args;
 	char label[MAX_NAME];
 
-	snprintf(label, sizeof(label), "flow argument %d: file",
-		 reader->number);
+	snprintf(label, sizeof(label), "flow argument %d: %s", reader->number,
+		 args->file ? "file" : "writes");
 	if (args->kind == &video_workload)
 		check_video(reader);
 	if (args->kind == &messages_workload && !args->period)
 		complain(reader, "period is missing; workload=messages needs it");
-	if (args->kind == &replay_workload && !args->file)
-		complain(reader, "file is missing; workload=replay needs it");
+	if (args->kind == &replay_workload && !args->file == !args->writes_text)
+		complain(reader, "workload=replay needs file or writes, one of them");
 	if (args->kind == &replay_workload)
 		replay_read(args, label);
 	if (args->kind == &onoff_workload && !reader->flow->notsent_lowat)
@@ -241,41 +241,4 @@ void workload_parse(struct flow *flow, int number)
 	for (i = 0; i < sizeof(drawn) / sizeof(drawn[0]); i++)
 		parse_drawn(&reader, &drawn[i]);
 	check_kind(&reader);
-}
-
-static void add_write(struct workload_args *args, const char *label, char *line)
-{
-	struct replayed *write = &args->writes[args->write_count];
-	char *comma = strchr(line, ',');
-
-	if (!comma)
-		usage_error("%s: \"%s\" is not t_s,bytes", label, line);
-	*comma++ = '\0';
-	write->t = parse_seconds(label, line, 0, MAX_DRAWN_S);
-	write->bytes = parse_integer(label, comma, ITEM_HEADER_BYTES, MAX_BYTES);
-	if (args->write_count && write->t < write[-1].t)
-		usage_error("%s: time %s is before that of the line above",
-			    label, line);
-	args->write_count++;
-}
-
-void replay_read(struct workload_args *args, const char *name)
-{
-	FILE *file = fopen(args->file, "re");
-	char line[MAX_LINE], label[2 * MAX_LINE];
-
-	if (!file)
-		usage_error("%s: %s: %s", name, args->file, strerror(errno));
-	args->writes = allocate(MAX_WRITES, sizeof(*args->writes));
-	while (fgets(line, sizeof(line), file)) {
-		line[strcspn(line, "\r\n")] = '\0';
-		snprintf(label, sizeof(label), "%s: %s, line %zu", name,
-			 args->file, args->write_count + 1);
-		if (args->write_count == MAX_WRITES)
-			usage_error("%s: at most %d lines", label, MAX_WRITES);
-		add_write(args, label, line);
-	}
-	fclose(file);
-	if (!args->write_count)
-		usage_error("%s: %s is empty", name, args->file);
 }

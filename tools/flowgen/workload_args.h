@@ -44,6 +44,7 @@ struct workload_args {
 	int64_t key_every;
 	double key_factor;
 	char *file;
+	char *writes_text;
 	int64_t limit;
 
 	const struct workload *kind;
@@ -63,7 +64,10 @@ struct flow;
  */
 void workload_parse(struct flow *flow, int number);
 
-/* Read a list of "t_s,bytes" lines; exits when it is wrong. */
+/*
+ * Read the writes of a replay, from file (t_s,bytes a line) or from the text of
+ * writes (t_s:bytes/...); exits when they are wrong.
+ */
 void replay_read(struct workload_args *args, const char *name);
 
 #endif /* FLOWGEN_WORKLOAD_ARGS_H */
