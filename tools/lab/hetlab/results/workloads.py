@@ -52,7 +52,7 @@ def items(records: Sequence[Record], flow: Flow) -> list[Item]:
 
 def _item(begun: Record, done: Record | None) -> Item:
     """On-off periods are as large as they became."""
-    octets = int((done or begun).get("bytes", begun["bytes"]))
+    octets: int = (done or begun).get("bytes") or begun["bytes"]
     time_s = round(done["t"] - begun["t"], 6) if done else None
     return Item(
         kind=begun["kind"],
