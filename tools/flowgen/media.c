@@ -97,6 +97,8 @@ static void send_frames(struct flow *flow, struct frame_header *packet)
 
 	for (frame = 0; !args->limit || frame < args->limit; frame++) {
 		due = flow->start + frame * args->period;
+		if (due >= flow->stop_at)
+			return;
 		sleep_until(run.t0 + due);
 		if (is_over(flow))
 			return;

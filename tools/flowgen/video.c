@@ -6,8 +6,8 @@
  * buffer: BBA-0 of Huang et al., "A buffer-based approach to rate adaptation"
  *	(SIGCOMM 2014), algorithm 1.  The rate follows the buffer along a line from
  *	the lowest at a reservoir of 90 s to the highest at 216 s, of 240 s; here in
- *	the same proportions of the largest buffer.  It changes only when the line
- *	has passed the next rate of the ladder.
+ *	the same proportions of the fullest buffer with room for a segment.  It
+ *	changes only when the line has passed the next rate of the ladder.
  * throughput: target of FESTIVE (Jiang et al., CoNEXT 2012): the highest rate
  *	below 0.85 of the harmonic mean of the throughput of the last 20 segments,
  *	without its gradual and random switching.
@@ -23,9 +23,10 @@
 
 #define HISTORY	((int64_t)(sizeof(((struct player *)0)->rates) / sizeof(double)))
 
-static double largest_buffer(const struct sender *sender)
+/* The fullest buffer, in s, that has room for one more segment. */
+static double fullest(const struct sender *sender)
 {
-	return ns_to_sec(sender->args->buffer);
+	return ns_to_sec(sender->args->buffer - sender->args->segment);
 }
 
 /* The highest rung whose rate is no more (below: less) than that, or 0. */
@@ -51,7 +52,7 @@ static int rung_of_buffer(const struct sender *sender)
 {
 	const struct workload_args *args = sender->args;
 	const struct player *player = &sender->player;
-	double share = player->level / largest_buffer(sender);
+	double share = player->level / fullest(sender);
 	double least = args->ladder[0], most = args->ladder[args->rungs - 1];
 	double line = least + (most - least) * (share - RESERVOIR) /
 			      (CUSHION_END - RESERVOIR);
@@ -145,7 +146,7 @@ static void segment_came(struct connection *conn)
 		sender_finish(conn);
 		return;
 	}
-	room = largest_buffer(sender) - ns_to_sec(sender->args->segment);
+	room = fullest(sender);
 	if (sender->player.level > room)
 		sender_wake_at(sender, now + (sender->player.level - room) *
 				       NSEC_PER_SEC);

@@ -137,7 +137,7 @@ static void next_message(struct sender *sender)
 	sender->due += sender->args->period;
 	if (sender_at_limit(sender))
 		end_connection(conn);
-	else
+	else if (sender->due < sender->flow->stop_at)
 		sender_wake_at(sender, sender->due);
 }
 

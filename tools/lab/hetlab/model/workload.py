@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
 from hetlab.model import distribution
-from hetlab.model.distribution import Distribution, Spelt
+from hetlab.model.distribution import MOST_CHARACTERS, Distribution, Spelt
 from hetlab.model.keys import Checked, Key, ModelError
 
 SEGMENT_S, BUFFER_S = 4.0, 60.0
@@ -150,6 +150,9 @@ def _check_kind(flow: Any, given: set[str]) -> None:
 
 def _check_values(flow: Any) -> None:
     """Distributions and lists that are not in files; those of files when the experiment is made."""
+    for key in (*RANGES, "writes"):
+        if len(getattr(flow, key) or "") > MOST_CHARACTERS:
+            raise ModelError(f"{key}: {len(getattr(flow, key))} characters; at most {MOST_CHARACTERS}")
     for key, (low, high) in RANGES.items():
         text = getattr(flow, key)
         if text is not None and not text.startswith(distribution.FILE):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from hetlab.plots.panels import OVERLAID, Axis, Events, Keys, Line, Panel, heading, layout, time_figure
 from hetlab.plots.style import DASHES, INK, NARROW_IN, Floats, Series, Style, styled, styles
@@ -165,7 +166,11 @@ def completion_cdf(scenario: str, flow: str, times_s: Mapping[str, Floats]) -> F
     """Distribution of the completion times (s) of the items of a flow, for each run; on a logarithmic axis."""
     figure = _cdf(heading(scenario, f"completion times of {flow}"), "completion time (s)", "items", times_s)
     if any((values > 0).any() for values in times_s.values()):
-        figure.axes[0].set_xscale("log")
+        axis = figure.axes[0]
+        axis.set_xscale("log")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.xaxis.set_major_formatter(lambda value, _at: f"{value:g}")
+        axis.xaxis.set_minor_formatter(NullFormatter())
     return figure
 
 
