@@ -14,7 +14,7 @@ DEMO := real_networks-loss santacruz-asym geo
 DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas westwood hybla
 
 .PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
-	check-hostile check-vm check-debug claims figures cost cpu-cost lint matrix distclean dkms-install \
+	check-hostile check-vm check-debug check-quic claims figures cost cpu-cost lint matrix distclean dkms-install \
 	dkms-uninstall deb dist docs docs-data
 
 all: modules
@@ -53,6 +53,7 @@ help:
 	@echo "                     selftests, iperf3, Mininet, agreement (docs/vm.md)"
 	@echo "make check-debug     the modules under stress in QEMU, with KASAN, lockdep,"
 	@echo "                     kmemleak: 10 minutes, 90 s on 2 CPUs (docs/debug.md)"
+	@echo "make check-quic      flows of quic-go, quinn and aioquic (docs/quic.md)"
 	@echo "make claims          the papers' claims and thresholds of real networks, judged"
 	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
 	@echo "make docs            write the numbers of docs/data into README and docs"
@@ -99,6 +100,10 @@ check-hostile: kernels
 check-vm: kernel
 	@tools/setup.sh --vm
 	@$(BUILD)/venv/bin/python -m pytest -m vm
+
+check-quic: kernel
+	@tools/setup.sh --check --quic
+	@$(BUILD)/venv/bin/python -m pytest -m quic
 
 check-debug:
 	@tools/setup.sh --check --vm

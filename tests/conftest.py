@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.sched_setaffinity(0, {available[int(number) % len(available)]})
 
 
-PLACES = ("fast", "virtual", "build", "vm", "debug")
+PLACES = ("fast", "virtual", "build", "vm", "debug", "quic")
 
 
 @pytest.hookimpl(tryfirst=True)

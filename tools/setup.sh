@@ -15,6 +15,9 @@ for path in "$TOP" "$BUILD"; do
 	esac
 done
 VENV_MB=550
+# What quinn 0.11.12 needs, and the first Go that fetches a newer one by itself
+RUST_MIN=1.85
+GO_MIN=1.21
 PACKAGES=(
 	bc bison build-essential bridge-utils ethtool flex git iperf3 iproute2
 	iputils-ping kmod libelf-dev libmnl-dev libpcap-dev libssl-dev
@@ -35,11 +38,14 @@ VM_PACKAGES=(
 usage()
 {
 	cat <<-EOF
-	usage: tools/setup.sh [--check] [--vm] [--help]
+	usage: tools/setup.sh [--check] [--vm] [--quic] [--help]
 	  Installs Debian packages (needs root when one is missing) and makes the
 	  Python environment build/venv ($VENV_MB MB).
 	  --check   also what 'make check' needs (compilers, headers, linters)
 	  --vm      also what machines under QEMU need ('hetlab run --on vm')
+	  --quic    also the QUIC stacks quic-go, quinn and aioquic, built to build/quic
+	            (docs/quic.md): 3 minutes; needs Rust $RUST_MIN and Go $GO_MIN or later,
+	            which fetches the Go that quic-go wants
 	  HETCC_BUILD=DIR (an absolute path) in the environment: a directory to use
 	  instead of build, here and by make and tools/hetlab; for those who share
 	  a checkout that they may not write to.
@@ -123,6 +129,43 @@ unpack_servers()
 	unpack_netperf
 }
 
+# need TOOL FOUND MINIMUM: refuse one that is missing (FOUND is empty) or too old
+need()
+{
+	if [ -z "$2" ] || [ "$(printf '%s\n' "$3" "$2" | sort -V | head -n 1)" != "$3" ]; then
+		echo "setup: --quic needs $1 $3 or later; here is ${2:-none} (Debian 12's own is too old)" >&2
+		return 1
+	fi
+}
+
+# The programs of tools/quic, with the versions of their lock files; again when a source has changed
+build_quic()
+{
+	local quic=$BUILD/quic src=$TOP/tools/quic want
+	want=$(cat "$src"/*/*.* "$src"/quinn/src/* | sha256sum | cut -d' ' -f1)
+
+	[ "$(cat "$quic/.sources" 2>/dev/null)" != "$want" ] || return 0
+	need Go "$(go version 2>/dev/null | sed -n 's/.* go\([0-9.]*\).*/\1/p')" "$GO_MIN"
+	need Rust "$(rustc --version 2>/dev/null | cut -d' ' -f2)" "$RUST_MIN"
+	echo "setup: building quic-go, quinn and aioquic, once: 3 minutes in $quic"
+	rm -rf "$quic"
+	mkdir "$quic"
+	(cd "$src/quic-go" && GOTOOLCHAIN=auto CGO_ENABLED=0 go build -mod=readonly -trimpath -o "$quic/quic-go" .)
+	(cd "$src/quinn" && CARGO_TARGET_DIR=$quic/target cargo build -q --release --locked)
+	cp "$quic/target/release/quinn-flow" "$quic/quinn"
+	rm -rf "$quic/target"
+	"$BUILD/venv/bin/python" -m pip -q --disable-pip-version-check install --no-deps \
+		--target "$quic/python" -r "$src/aioquic/requirements.txt"
+	cat >"$quic/aioquic" <<-EOF
+	#!/bin/sh
+	PYTHONPATH=$quic/python exec $BUILD/venv/bin/python $src/aioquic/flow.py "\$@"
+	EOF
+	chmod +x "$quic/aioquic"
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 36500 \
+		-subj /CN=hetlab -keyout "$quic/key.pem" -out "$quic/cert.pem" 2>/dev/null
+	echo "$want" >"$quic/.sources"
+}
+
 # The environment sees Debian's Mininet, which exists only as a system package
 make_venv()
 {
@@ -149,6 +192,10 @@ for arg in "$@"; do
 	--check)
 		wanted+=("${CHECK_PACKAGES[@]}")
 		steps+=(unpack_servers)
+		;;
+	--quic)
+		wanted+=(openssl)
+		steps+=(build_quic)
 		;;
 	--vm) wanted+=("${VM_PACKAGES[@]}") ;;
 	*) usage >&2; exit 2 ;;

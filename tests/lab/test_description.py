@@ -53,6 +53,7 @@ OWN: dict[tuple[type, str], dict[str, Any]] = {
     (Flow, "ladder_mbit"): {"ladder_mbit": (43.21,)},
     (Flow, "abr"): {"abr": "throughput"},
     (Flow, "cc"): {"proto": "tcp", "cc": "vegas"},
+    (Flow, "stack"): {"proto": "quic", "stack": "quinn"},
     (Change, "way"): {"way": "reverse"},
     (Measure, "bottleneck"): {"bottleneck": "wire.reverse"},
     (Measure, "pcap"): {"pcap": True},

@@ -381,8 +381,12 @@ h1, h2 = (net.addHost(name, cls=HetHost) for name in ("h1", "h2"))
 link = net.addLink(h1, h2, delay_ms=5, forward={{"delay_ms": 5, {key}}})
 h1.cmd("ip address add 10.9.0.1/24 dev " + link.intf1.name)
 h2.cmd("ip address add 10.9.0.2/24 dev " + link.intf2.name)
-for size in (100, 1300):
+def ping(size):
     print(size, h1.cmd(f"ping -q -i 0.01 -c 20 -s {{size}} -W 1 10.9.0.2 | grep -o '[0-9]* received'").strip())
+ping(100)
+ping(1300)
+link.change(reverse=False, loss={{"model": "random", "percent": 100}})
+ping(10)
 net.stop()
 """
 
@@ -397,4 +401,4 @@ def test_mininet_scripts_have_the_same_keys(tmp_path: Path, hetlab: Hetlab, key:
     done = hetlab("exec", "--", "python3", script)
     assert done.returncode == 0, done.stderr
     got = {int(words[0]): int(words[1]) for words in map(str.split, done.stdout.splitlines())}
-    assert got == {100: small, 1300: large}
+    assert got == {100: small, 1300: large, 10: 0}

@@ -156,7 +156,7 @@ def test_columns_of_congestion_controls(run: Path, kind: str) -> None:
 
 
 def test_real_time_is_in_run_json(run: Path) -> None:
-    assert set(json.loads((run / "run.json").read_text())) == {"wall_s", "lab"}
+    assert set(json.loads((run / "run.json").read_text())) == {"wall_s", "lab", "asked"}
     assert "| run.json | `wall_s`" in TEXT and "`lab`" in TEXT
 
 

@@ -20,6 +20,8 @@ from hetlab.paths import TOP
 pytestmark = pytest.mark.fast
 TEXT = (TOP / "docs" / "scenarios.md").read_text()
 LINKS = (TOP / "docs" / "links.md").read_text()
+TRACES = (TOP / "docs" / "traces.md").read_text()
+QUIC = (TOP / "docs" / "quic.md").read_text()
 WORKLOADS = (TOP / "docs" / "workloads.md").read_text()
 UNITLESS = {"format", "seeds", "count", "parallel", "key_every", "key_factor", "transfers"}
 HEAD = "| key | type | unit | default | allowed | meaning |"
@@ -108,7 +110,7 @@ def test_every_new_key_of_a_link_has_an_example() -> None:
     """Those that are left out of results where they are not given; of workloads, those in docs/workloads.md."""
     sparse = {name for of in (Direction, Flows, Clock) for name, _hint, key in keys_of(of) if key.sparse}
     assert len(sparse) > 5
-    assert not {name for name in sparse if f"{name} = " not in LINKS + WORKLOADS}
+    assert not {name for name in sparse if f"{name} = " not in LINKS + TRACES + QUIC + WORKLOADS}
 
 
 def test_options_of_red() -> None:

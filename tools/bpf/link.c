@@ -56,6 +56,7 @@ struct config {
 	__u32 bleach;
 };
 
+/* volatile: whoever loads the object writes it, the compiler must not know it */
 volatile const struct config config SEC(".rodata") = { .mark = MARK };
 
 struct bucket {

@@ -153,6 +153,21 @@ static bool read_tcp(struct cursor *at, struct capture_record *record)
 	return true;
 }
 
+/*
+ * What tells a packet of others from the next: of QUIC these bytes lie behind
+ * the longest header, so they are encrypted, and no two packets have the same.
+ */
+#define OTHERS_AT	24
+
+static uint32_t read_others(struct cursor at)
+{
+	uint32_t value;
+
+	if (!skip(&at, OTHERS_AT) || !peek(&at, &value, sizeof(value)))
+		return CAPTURE_NO_COUNTER;
+	return ntohl(value);
+}
+
 static bool read_udp(struct cursor *at, struct capture_record *record)
 {
 	struct flowgen_header header;
@@ -164,7 +179,7 @@ static bool read_udp(struct cursor *at, struct capture_record *record)
 	record->sport = ntohs(udp.source);
 	record->dport = ntohs(udp.dest);
 	record->payload -= sizeof(udp);
-	record->seq = CAPTURE_NO_COUNTER;
+	record->seq = read_others(*at);
 	if (record->payload >= sizeof(header) &&
 	    peek(at, &header, sizeof(header)) &&
 	    ntohl(header.magic) == FLOWGEN_MAGIC)

@@ -48,7 +48,8 @@ def alike(rows: Iterable[RunResult]) -> list[str]:
     for run in rows:
         by_scenario.setdefault(run.scenario, {}).setdefault(run.label, []).append(run)
     return [
-        f"{name}: every seed gave the same numbers; nothing in it is random (loss, jitter, an AQM that draws lots)"
+        f"{name}: every seed gave the same numbers; nothing in it is random"
+        " (loss, jitter, an AQM that draws lots, start_jitter_s of a flow)"
         for name, runs in by_scenario.items()
         if any(len(of) > 1 for of in runs.values())
         and all(

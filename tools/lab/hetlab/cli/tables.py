@@ -169,7 +169,8 @@ def show(*shown: Table, to: Console | None = None) -> None:
     console = to or Console(highlight=False, markup=False)
     width = _width_of(console)
     for t in shown:
-        console.width = max(width, _widths(t).minimum)
+        widths, wrapped = _widths(t), any(not column.no_wrap for column in t.columns)
+        console.width = max(width, widths.minimum if wrapped else widths.maximum)
         console.print(t)
 
 

@@ -59,10 +59,10 @@ def show_command(
 
 
 def _grid(rows: list["Facts"]) -> Grid:
-    heads = ("quantity", "duration s", "entries", "mean", "p5", "p50", "p95", "least", "most", "unit")
-    grid = Grid(box=None, pad_edge=False)
-    for head in (*heads, "outages", "in all s", "longest gap s"):
-        grid.add_column(head, justify="left" if head in ("quantity", "unit") else "right")
+    heads = ("quantity", "length\ns", "entries", "mean", "p5", "p50", "p95", "least", "most", "unit")
+    grid = Grid(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for head in (*heads, "outages", "in all\ns", "longest\ngap, s"):
+        grid.add_column(head, justify="left" if head in ("quantity", "unit") else "right", no_wrap=True)
     for row in rows:
         numbers = (row.mean, row.p5, row.p50, row.p95, row.low, row.high)
         gaps = ("-", "-", "-")

@@ -25,7 +25,7 @@ from hetlab.emulation.waiting_tc import WaitingTc
 from hetlab.errors import LabError
 from hetlab.model.congestion import module_of
 from hetlab.model.event import Change
-from hetlab.model.flow import Flow
+from hetlab.model.flow import QUIC_CCS, Flow
 from hetlab.model.job import Job
 from hetlab.model.link import Link
 from hetlab.model.scenario import WAYS, Experiment
@@ -40,6 +40,7 @@ LEARN_PORT, LEARN_BYTES = 5000, 1000
 # instants of hosts (sampling) and of flows (start, end) apart
 STAGGER_S = 20e-6
 FLOW_AFTER_S = 10e-6
+QUIC_STAGGER_S = 7e-6
 EVENT_AFTER_S = 5e-6
 PR_SET_TIMERSLACK = 29
 
@@ -229,13 +230,38 @@ class Run:
             args = [self.tool("flowgen"), "--t0", f"{t0:.9f}", "--out", str(out)]
             args += ["--sample-ms", str(self.sc.measure.sample_ms), "--until", f"{self.until:.3f}"]
             self._spawn(f"flowgen-{host}", self.net.get(host).popen(args + flows, text=True))
+        for flow in self.job.flows:
+            if flow.stack is not None:
+                self._quic(flow, flow.stack)
 
     def _spawn(self, name: str, proc: "subprocess.Popen[str]") -> None:
         self.procs.append((name, proc))
 
+    def _quic(self, flow: Flow, stack: str) -> None:
+        """One program at each end of a QUIC flow; tools/setup.sh --quic builds them."""
+        quic = Path(self.bin).parent / "quic"
+        if not (quic / stack).exists():
+            raise LabError(f"flow {flow.name}: {quic / stack} is not there: run tools/setup.sh --quic")
+        mtu = min(link.mtu for link, _forward in self.net.path(flow.src, flow.dst))
+        addr = self.net.address(flow.src, flow.dst, self.sc.ipv6)
+        start = flow.start_s + FLOW_AFTER_S * (1 + flow.id / 1000)
+        cc = flow.cc or QUIC_CCS[stack][0]
+        send = [f"addr={addr}", f"start={start:.9f}", f"duration={flow.duration_s:g}"]
+        send += [f"{k}={v}" for k, v in flow.given("sender").items()]
+        both = [f"id={flow.id}", f"port={flow.port}", f"cc={cc}", f"mtu={mtu}", f"until={self.until:.3f}"]
+        both += [f"sample_ms={self.sc.measure.sample_ms}", f"cert={quic / 'cert.pem'}", f"key={quic / 'key.pem'}"]
+        for i, (role, host) in enumerate((("recv", flow.dst), ("send", flow.src))):
+            t0 = self.t0 + (2 * flow.id + i) * QUIC_STAGGER_S
+            out = self.dir / f"flows-quic-{flow.id}-{role}.jsonl"
+            own = send if role == "send" else []
+            told = ",".join([f"role={role}", f"t0={t0:.9f}", f"out={out}", *both, *own])
+            self._spawn(f"{stack}-{host}", self.net.get(host).popen([str(quic / stack), told], text=True))
+
     def _flow_args(self, host: str) -> list[str]:
         args = []
         for flow in self.job.flows:
+            if flow.proto == "quic":
+                continue
             if flow.src == host:
                 args.append(self._send_arg(flow))
             if flow.dst == host:

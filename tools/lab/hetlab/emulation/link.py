@@ -20,7 +20,7 @@ from hetlab.errors import LabError
 from hetlab.model.link import Direction, Loss
 from hetlab.model.trace import Trace
 
-OFFLOADS = "tso off gso off gro off"
+OFFLOADS = "tso off gso off gro off tx-udp-segmentation off"
 # A host's end of a link with offload: the stack makes and takes packets of many segments, which
 # are apart on the wire; the receiver waits for more as long as a network card holds its interrupt
 HOST_OFFLOADS = "tso off gso on gro on"
@@ -105,6 +105,8 @@ class HetLink(Link):
         common = {k: params.pop(k) for k in list(params) if k in names}
         self.forward = _direction(forward, common)
         self.reverse = _direction(reverse, common)
+        for name, way in (("forward", self.forward), ("reverse", self.reverse)):
+            way.check_sizes(f"link {self.label}: {name}", mtu)
         self.mtu = mtu
         self.offload = offload
         params.setdefault("intf", HetIntf)
@@ -177,6 +179,7 @@ class HetLink(Link):
         changed: LabError. ``tc`` and ``replayer`` run commands in a node, see hetlab.emulation.waiting_tc.
         With ``rate_at_once`` packets that wait feel a new rate, and ``rate_mbit=0`` holds them.
         """
+        values = _with_loss(values)
         for wanted, ahead in ((forward, True), (reverse, False)):
             if not wanted:
                 continue
@@ -267,11 +270,13 @@ class HetLink(Link):
 def _direction(way: Direction | dict[str, Any] | None, common: dict[str, Any]) -> Direction:
     if isinstance(way, Direction):
         return way
-    values = common | (way or {})
+    return Direction(**_with_loss(common | (way or {})))
+
+
+def _with_loss(values: dict[str, Any]) -> dict[str, Any]:
+    """Keywords of a direction, of which loss may be those of Loss."""
     loss = values.get("loss")
-    if isinstance(loss, dict):
-        values["loss"] = Loss(**loss)
-    return Direction(**values)
+    return values | {"loss": Loss(**loss)} if isinstance(loss, dict) else values
 
 
 def _ifb(dev: str) -> str:

@@ -8,6 +8,9 @@ from hetlab.model import workload
 from hetlab.model.keys import Checked, Key, ModelError
 from hetlab.model.workload import Workload
 
+# QUIC stacks and the congestion controls that each has; the first is its default
+QUIC_CCS = {"quic-go": ("reno",), "quinn": ("cubic", "reno", "bbr"), "aioquic": ("reno", "cubic")}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic(Checked):
@@ -15,8 +18,13 @@ class Traffic(Checked):
 
     src: Annotated[str, Key("host that sends")]
     dst: Annotated[str, Key("host that receives")]
-    proto: Annotated[Literal["tcp", "udp"], Key("protocol")] = "tcp"
-    cc: Annotated[str | None, Key("congestion control of a TCP flow; none: the one under test")] = None
+    proto: Annotated[Literal["tcp", "udp", "quic"], Key("protocol")] = "tcp"
+    cc: Annotated[
+        str | None, Key("congestion control of a TCP flow; none: the one under test; QUIC: its stack's default")
+    ] = None
+    stack: Annotated[Literal["quic-go", "quinn", "aioquic"] | None, Key("QUIC: what makes the flow", sparse=True)] = (
+        None
+    )
     start_s: Annotated[float, Key("when it begins", "start_s")] = 0
     start_jitter_s: Annotated[
         float, Key("it begins later by up to this, evenly; each seed draws anew", low=0, high=3600, sparse=True)
@@ -61,10 +69,14 @@ class Flows(Workload, Traffic):
         given = [self.rate_mbit, self.rate_share].count(None)
         if self.proto == "udp" and given != 1 and self.workload is None:
             raise ModelError("a udp flow needs rate_mbit or rate_share, one of them")
-        if self.proto == "tcp" and self.rate_share is not None:
+        if self.proto != "udp" and self.rate_share is not None:
             raise ModelError("rate_share is for udp flows")
         if self.proto == "udp" and self.cc is not None:
             raise ModelError("a udp flow has no cc")
+        if (self.proto == "quic") != (self.stack is not None):
+            raise ModelError(f"stack = one of {', '.join(QUIC_CCS)}: for quic flows, and needed there")
+        if self.stack is not None and self.cc not in {None, *QUIC_CCS[self.stack]}:
+            raise ModelError(f"cc={self.cc!r}: {self.stack} has {', '.join(QUIC_CCS[self.stack])}")
         if self.cc is not None and not _is_cc_name(self.cc):
             raise ModelError(f"cc={self.cc!r}: a name of a to z, 0 to 9, _; at most 15 characters")
         if self.workload is not None and self.rate_share is not None:
@@ -76,12 +88,14 @@ class Flows(Workload, Traffic):
 class Flow(Workload, Traffic):
     """A single flow as it runs."""
 
-    # Keys that our traffic generator is told at each end, by protocol, under their own names
+    # Keys that our traffic generators are told at each end, by protocol, under their own names
     TOLD: ClassVar[dict[tuple[str, str], tuple[str, ...]]] = {
         ("tcp", "sender"): ("proto", "bytes", "pace_mbit", "sndbuf", "notsent_lowat"),
         ("udp", "sender"): ("proto", "rate_mbit", "packet_bytes", "on_s", "off_s", "sndbuf"),
         ("tcp", "receiver"): ("proto", "rcvlowat", "clamp", "rcvbuf"),
         ("udp", "receiver"): ("proto", "rcvbuf"),
+        ("quic", "sender"): ("bytes",),
+        ("quic", "receiver"): (),
     }
 
     duration_s: Annotated[float, Key("how long it sends at most", "duration_s")]
@@ -90,7 +104,7 @@ class Flow(Workload, Traffic):
     port: Annotated[int, Key("port of the receiver", "port")]
 
     def given(self, end: Literal["sender", "receiver"], seed: int = 1) -> dict[str, str]:
-        """Keys and values that flowgen gets at an end of the flow, without those that are not set."""
+        """Keys and values that our program gets at an end of the flow, without those that are not set."""
         told = {key: getattr(self, key) for key in self.TOLD[self.proto, end]}
         words = {key: f"{v:g}" if isinstance(v, float) else str(v) for key, v in told.items() if v}
         return words | workload.told(self, end, seed)

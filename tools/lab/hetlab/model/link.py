@@ -165,10 +165,18 @@ class Direction(Checked):
 
     @property
     def needs_netem(self) -> tuple[str, ...]:
-        """What only netem can do behind the queue."""
-        names = ("jitter_ms", "jitter_in_order", "slot_ms", "reorder_percent", "duplicate_percent")
-        bursts = ("loss bursts",) if self.loss.model == "gemodel" else ()
-        return (*(name for name in names if getattr(self, name)), *bursts)
+        """What only netem, and the filter before it, can do behind the queue."""
+        names = ["jitter_ms", "jitter_in_order", "slot_ms", "reorder_percent", "duplicate_percent"]
+        names += ["police_mbit", "blackhole_above_bytes"]
+        others = {"loss bursts": self.loss.model == "gemodel", "ecn_bleach": self.ecn_bleach != "none"}
+        return (*(name for name in names if getattr(self, name)), *(name for name, has in others.items() if has))
+
+    def check_sizes(self, name: str, mtu: int) -> None:
+        """Refuse a policer that passes no full packet, and a black hole that takes none: ModelError."""
+        if self.police_mbit and self.policed_bytes < mtu:
+            raise ModelError(f"{name}: police_burst_bytes={self.policed_bytes}: no packet of mtu={mtu} would ever pass")
+        if (self.blackhole_above_bytes or 0) >= mtu:
+            raise ModelError(f"{name}: blackhole_above_bytes={self.blackhole_above_bytes}: not below mtu={mtu}")
 
     @property
     def limit_pkts(self) -> int:
@@ -221,12 +229,8 @@ class Link(Checked):
         if self.offload and any(way.behind_queue for way in (self.forward, self.reverse) if way):
             raise ModelError("with offload a link has rate and queue alone: give delay, jitter and loss to another one")
         for name, way in (("forward", self.forward), ("reverse", self.reverse)):
-            if way and way.police_mbit and way.policed_bytes < self.mtu:
-                raise ModelError(
-                    f"{name}: police_burst_bytes={way.policed_bytes}: no packet of mtu={self.mtu} bytes would ever pass"
-                )
-            if way and (way.blackhole_above_bytes or 0) >= self.mtu:
-                raise ModelError(f"{name}: blackhole_above_bytes={way.blackhole_above_bytes}: not below mtu={self.mtu}")
+            if way:
+                way.check_sizes(name, self.mtu)
 
     @property
     def back(self) -> Direction:

@@ -117,9 +117,13 @@ def _events(s: Scenario, links: dict[str, Link]) -> tuple[Change, ...]:
 
 
 def _changed(way: Direction, change: Change, where: str) -> Direction:
-    """A direction after a change; ModelError naming the event if it does not fit what the direction has."""
+    """A direction after a change; ModelError naming the event if it does not fit what the direction has.
+
+    A rate of 0 holds packets and leaves the direction its rate.
+    """
+    values = {key: value for key, value in change.values.items() if (key, value) != ("rate_mbit", 0)}
     try:
-        return replace(way, **change.values)
+        return replace(way, **values)
     except ModelError as err:
         raise ModelError(f"{where}, at {change.at_s:g} s: link.{change.link}.{change.way}: {err}") from err
 

@@ -49,7 +49,7 @@ class FlowResult(Checked):
     """One flow; what is not known of it is None (of UDP: all but its goodput)."""
 
     name: Annotated[str, Key("name of the flow")]
-    proto: Annotated[str, Key("tcp or udp")]
+    proto: Annotated[str, Key("tcp, udp or quic")]
     start_s: Annotated[float, Key("when it began")]
     end_s: Annotated[float, Key("when it was complete or out of time")]
     cc: Annotated[str | None, Key("its congestion control")] = None

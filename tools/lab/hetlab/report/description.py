@@ -97,8 +97,8 @@ def _flow_row(flow: Flow) -> list[str]:
     ends = f"{flow.duration_s:g} s" + (f" or {flow.bytes} bytes" if flow.bytes else "")
     shown = ["name", "id", "src", "dst", "proto", "cc", "start_s", "duration_s", "bytes"]
     size = [] if not udp or flow.packet_bytes != 1000 else [quantity("packet_bytes", flow.packet_bytes)]
-    others = [*size, more(flow, shown)]
-    cc = NONE if udp else flow.cc or "under test"
+    others = [*size, *([flow.stack] if flow.stack else []), more(flow, [*shown, "stack"])]
+    cc = NONE if udp else flow.cc or ("its own" if flow.stack else "under test")
     head = [f"{flow.id} {flow.name}", f"{flow.src} → {flow.dst}", flow.proto.upper(), cc, f"{flow.start_s:g} s", ends]
     return [*head, ", ".join(others)]
 

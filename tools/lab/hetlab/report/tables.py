@@ -55,7 +55,7 @@ def flow_table(g: Group) -> dict[str, Any] | None:
         of = {n: [f.goodput_mbit for run in runs for f in run.flows if f.name == n] for n in names}
         cells = [" ".join(goodput.texts(over_seeds(values))).strip() for values in of.values()]
         rows.append({"look": style.styles(g.runs)[label], "cells": cells})
-    heads = [(f.name, "UDP" if f.proto == "udp" else f.cc or "under test") for f in g.resolved.flows]
+    heads = [(f.name, "UDP" if f.proto == "udp" else f.stack or f.cc or "under test") for f in g.resolved.flows]
     return {"heads": heads, "rows": rows}
 
 

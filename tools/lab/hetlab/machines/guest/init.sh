@@ -17,10 +17,10 @@ ln -sf fd/2 /dev/stderr
 hostname hetlab
 # Nobody here answers questions about names; to ask the servers of the host's
 # resolv.conf takes seconds, and how many depends on the host
-echo "127.0.0.1 localhost hetlab" > /run/hosts
-: > /run/resolv.conf
+echo "127.0.0.1 localhost hetlab" > /run/hetlab-hosts
+: > /run/hetlab-resolv.conf
 for name in hosts resolv.conf; do
-	[ ! -e /etc/$name ] || mount --bind /run/$name /etc/$name
+	[ ! -e /etc/$name ] || mount --bind /run/hetlab-$name /etc/$name
 done
 ip link set lo up
 # A process that closes every descriptor one by one (mnexec) is slow here
