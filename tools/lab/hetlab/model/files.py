@@ -25,6 +25,7 @@ from hetlab.model.trace_make import is_recipe
 from hetlab.model.validate import validate
 from hetlab.paths import PAPERS
 
+BEGINS = {"link": ("ends",), "flow": ("src", "dst")}  # keys by which --set can add one
 INHERITED_TEXTS = ("title", "note")
 
 
@@ -199,10 +200,11 @@ def assign(data: dict[str, Any], key: str, value: Any, where: str) -> None:
 
 
 def _named(data: dict[str, Any], key: str, where: str) -> None:
-    """LabError where a key is of a link or flow that is not there."""
+    """LabError where a key is of a link or flow that is not there, unless it is one that each must have."""
     kind, *rest = key.split(".")
     there = data.get(kind)
-    if kind in ("link", "flow") and len(rest) > 1 and isinstance(there, dict) and rest[0] not in there:
+    begun = rest[1:] and rest[1] in BEGINS.get(kind, ())
+    if kind in BEGINS and len(rest) > 1 and isinstance(there, dict) and rest[0] not in there and not begun:
         known = ", ".join(there) or "none"
         raise LabError(f"{where}: no {kind} {rest[0]!r}{meant(rest[0], there)}; there are: {known}")
 
