@@ -21,7 +21,7 @@ ELSEWHERE = {"hosts"}  # of runs between two hosts
 UNITS = {"s": "s", "ms": "ms", "us": "us", "mbit": "Mbit/s", "bps": "bit/s", "pkts": "packets", "percent": "%"}
 SCENARIO = """
 base = "bulk"
-title = "TCP flows that fill every structure of congestion controls, loss, one UDP flow"
+title = "TCP flows that fill every structure of congestion controls, loss, one UDP flow, a video"
 duration_s = 5
 
 [link.bottleneck]
@@ -45,6 +45,11 @@ src = "s"
 dst = "d"
 proto = "udp"
 rate_mbit = 1
+
+[flow.film]
+src = "s"
+dst = "d"
+workload = "video"
 
 [[event]]
 at_s = 2
@@ -103,6 +108,12 @@ def test_keys_of_delays(result: dict[str, Any], key: str) -> None:
 
 def test_keys_of_flows(result: dict[str, Any]) -> None:
     assert documented("flows[]") == {key for flow in result["flows"] for key in flow}
+
+
+@pytest.mark.parametrize("key", ["completion", "video"])
+def test_keys_of_workloads(result: dict[str, Any], key: str) -> None:
+    (found,) = (flow[key] for flow in result["flows"] if key in flow)
+    assert documented(key) == set(found)
 
 
 def test_keys_of_the_scenario_are_named(result: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from hetlab.emulation.qdiscs import rate_qdiscs
-from hetlab.model import files, resolve
+from hetlab.model import files, resolve, workload
 from hetlab.model.flow import Flows
 from hetlab.model.keys import alternatives, keys_of
 from hetlab.model.link import Direction
@@ -22,7 +22,8 @@ TEXT = (TOP / "docs" / "scenarios.md").read_text()
 LINKS = (TOP / "docs" / "links.md").read_text()
 TRACES = (TOP / "docs" / "traces.md").read_text()
 QUIC = (TOP / "docs" / "quic.md").read_text()
-UNITLESS = {"format", "seeds", "count"}
+WORKLOADS = (TOP / "docs" / "workloads.md").read_text()
+UNITLESS = {"format", "seeds", "count", "parallel", "key_every", "key_factor", "transfers"}
 HEAD = "| key | type | unit | default | allowed | meaning |"
 
 
@@ -75,7 +76,8 @@ def test_types_units_ranges() -> None:
     for of, name, hint, key, (_name, kind, unit, _default, allowed, meaning) in keys():
         where = f"{of.__name__}.{name}"
         assert kind and meaning, where
-        assert bool(unit) == (numeric(hint) and name not in UNITLESS), where
+        drawn = name in workload.RANGES and name != "objects"
+        assert bool(unit) == (drawn or (numeric(hint) and name not in UNITLESS)), where
         if key.low is not None:
             low, high = (float(number.replace(",", "")) for number in allowed.split(".."))
             assert (low, high) == (key.low, key.high), where
@@ -93,8 +95,8 @@ def test_defaults() -> None:
             assert field.default == (float(row[3]) if shown is None else shown), f"{of.__name__}.{name}"
 
 
-@pytest.mark.parametrize("example", re.findall(r"```toml\n(.*?)```", LINKS, re.S))
-def test_examples_of_links_are_scenarios(tmp_path: Path, example: str) -> None:
+@pytest.mark.parametrize("example", re.findall(r"```toml\n(.*?)```", LINKS + WORKLOADS, re.S))
+def test_examples_are_scenarios(tmp_path: Path, example: str) -> None:
     """And each differs from bulk."""
     path = tmp_path / "example.toml"
     path.write_text(example)
@@ -105,10 +107,10 @@ def test_examples_of_links_are_scenarios(tmp_path: Path, example: str) -> None:
 
 
 def test_every_new_key_of_a_link_has_an_example() -> None:
-    """Those that are left out of results where they are not given."""
+    """Those that are left out of results where they are not given; of workloads, those in docs/workloads.md."""
     sparse = {name for of in (Direction, Flows, Clock) for name, _hint, key in keys_of(of) if key.sparse}
     assert len(sparse) > 5
-    assert not {name for name in sparse if f"{name} = " not in LINKS + TRACES + QUIC}
+    assert not {name for name in sparse if f"{name} = " not in LINKS + TRACES + QUIC + WORKLOADS}
 
 
 def test_options_of_red() -> None:

@@ -79,7 +79,8 @@ static long double parse_number(const char *name, const char *text,
 	if (end == text || *end || isnan(value))
 		usage_error("%s: \"%s\" is not a number; allowed are %Lg to %Lg",
 			    name, text, min, max);
-	if (value < min || value > max)
+	/* The limits are no more exact than that. */
+	if ((double)value < min || (double)value > max)
 		usage_error("%s: %s is out of range; allowed are %Lg to %Lg",
 			    name, text, min, max);
 	return value;
@@ -91,8 +92,8 @@ double parse_real(const char *name, const char *text, double min, double max)
 }
 
 /* A long double holds nanoseconds of 500 years where it has 64 bits or more. */
-int64_t parse_seconds(const char *name, const char *text, int64_t min,
-		      int64_t max)
+int64_t parse_seconds(const char *name, const char *text, double min,
+		      double max)
 {
 	return llroundl(parse_number(name, text, min, max) * NSEC_PER_SEC);
 }

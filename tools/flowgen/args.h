@@ -32,8 +32,8 @@ int64_t parse_integer(const char *name, const char *text, int64_t min,
 double parse_real(const char *name, const char *text, double min, double max);
 
 /* Seconds, as a decimal fraction, to nanoseconds; min and max in seconds. */
-int64_t parse_seconds(const char *name, const char *text, int64_t min,
-		      int64_t max);
+int64_t parse_seconds(const char *name, const char *text, double min,
+		      double max);
 
 /*
  * Open a file for writing, NULL when that fails, with a buffer that is large:

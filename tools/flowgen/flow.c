@@ -94,24 +94,24 @@ void flow_close(struct flow *flow)
 	pthread_mutex_unlock(&run.lock);
 }
 
-int flow_set_option(struct flow *flow, int level, int option, const char *name,
-		    int64_t value)
+int flow_set_option(struct flow *flow, int fd, int level, int option,
+		    const char *name, int64_t value)
 {
 	int number = value;
 
 	if (!value ||
-	    !setsockopt(flow->fd, level, option, &number, sizeof(number)))
+	    !setsockopt(fd, level, option, &number, sizeof(number)))
 		return 0;
 	flow_error(flow, name, errno);
 	return -1;
 }
 
-int flow_bind(struct flow *flow, const union address *address)
+int flow_bind(struct flow *flow, int fd, const union address *address)
 {
 	static const int on = 1;
 
-	if (!setsockopt(flow->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) &&
-	    !bind(flow->fd, &address->sa, address_length(address)))
+	if (!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) &&
+	    !bind(fd, &address->sa, address_length(address)))
 		return 0;
 	flow_error(flow, "bind", errno);
 	return -1;

@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "workload_args.h"
+
 #define DEFAULT_WRITE		262144
 #define DEFAULT_PACKET_BYTES	1000
 
@@ -83,6 +85,7 @@ struct flow {
 	int64_t packet_bytes;
 	int64_t on;
 	int64_t off;
+	struct workload_args work;	/* no name: bulk */
 
 	union address addr;	/* destination, or where a receiver binds */
 	union address src;
@@ -101,6 +104,11 @@ struct flow {
 	int64_t highest;	/* counter, -1: none yet */
 	int64_t refused;	/* sends answered by an ICMP error */
 	int64_t foreign;	/* packets that are not flowgen's */
+
+	/* Workloads */
+	struct sender *sender;
+	struct intake *intake;
+	struct frames *frames;
 };
 
 struct run {
@@ -120,6 +128,9 @@ extern const struct flow_ops tcp_send_ops;
 extern const struct flow_ops tcp_recv_ops;
 extern const struct flow_ops udp_send_ops;
 extern const struct flow_ops udp_recv_ops;
+extern const struct flow_ops work_send_ops;
+extern const struct flow_ops work_recv_ops;
+extern const struct flow_ops media_send_ops;
 
 /* Read a FLOW argument, the number-th one; exits when it is wrong. */
 void flow_parse(struct flow *flow, int number, const char *text);
@@ -127,10 +138,14 @@ void flow_parse(struct flow *flow, int number, const char *text);
 /* Now, relative to t0. */
 int64_t run_time(void);
 
-/* A UDP receiver cannot tell when it is over, so nobody waits for it. */
+/*
+ * A UDP receiver cannot tell when it is over, nor one that accepts connection
+ * after connection, so nobody waits for them.
+ */
 static inline bool flow_is_passive(const struct flow *flow)
 {
-	return flow->role == ROLE_RECV && flow->proto == PROTO_UDP;
+	return flow->role == ROLE_RECV &&
+	       (flow->proto == PROTO_UDP || flow->work.name);
 }
 
 static inline socklen_t address_length(const union address *address)
@@ -155,13 +170,13 @@ void __flow_end(struct flow *flow, int64_t t, const char *reason,
  * setsockopt() with an integer, for a key of the command line that is not
  * given when it is 0; -1 after flow_error().
  */
-int flow_set_option(struct flow *flow, int level, int option, const char *name,
-		    int64_t value);
+int flow_set_option(struct flow *flow, int fd, int level, int option,
+		    const char *name, int64_t value);
 
 /* Close the socket of a flow that is over. */
 void flow_close(struct flow *flow);
 
 /* Bind to an address of this host; -1 after flow_error(). */
-int flow_bind(struct flow *flow, const union address *address);
+int flow_bind(struct flow *flow, int fd, const union address *address);
 
 #endif /* FLOWGEN_FLOW_H */

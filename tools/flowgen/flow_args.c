@@ -66,6 +66,25 @@ static const struct key keys[] = {
 	    65535),
 	KEY("on_s", SEND_UDP, SECONDS, on, 0, MAX_SECONDS),
 	KEY("off_s", SEND_UDP, SECONDS, off, 0, MAX_SECONDS),
+	KEY("workload", ANY, TEXT, work.name, 0, 0),
+	KEY("seed", SEND, INTEGER, work.seed, 0, UINT32_MAX),
+	KEY("size", SEND, TEXT, work.size_text, 0, 0),
+	KEY("think", SEND_TCP, TEXT, work.think_text, 0, 0),
+	KEY("objects", SEND_TCP, TEXT, work.objects_text, 0, 0),
+	KEY("parallel", SEND_TCP, INTEGER, work.parallel, 1, 256),
+	KEY("on", SEND_TCP, TEXT, work.on_text, 0, 0),
+	KEY("off", SEND_TCP, TEXT, work.off_text, 0, 0),
+	KEY("ladder", SEND_TCP, TEXT, work.ladder_text, 0, 0),
+	KEY("segment", SEND_TCP, SECONDS, work.segment, 0.1, 60),
+	KEY("buffer", SEND_TCP, SECONDS, work.buffer, 1, 3600),
+	KEY("abr", SEND_TCP, TEXT, work.abr_text, 0, 0),
+	KEY("period", SEND, SECONDS, work.period, 0.0001, 3600),
+	KEY("key_every", SEND, INTEGER, work.key_every, 1, 1000000),
+	KEY("key_factor", SEND, REAL, work.key_factor, 1, 1000),
+	KEY("file", SEND_TCP, TEXT, work.file, 0, 0),
+	KEY("writes", SEND_TCP, TEXT, work.writes_text, 0, 0),
+	KEY("arrivals", SEND_TCP, TEXT, work.arrivals_text, 0, 0),
+	KEY("limit", SEND, INTEGER, work.limit, 1, 1000000000),
 };
 
 #define KEYS	(sizeof(keys) / sizeof(keys[0]))
@@ -256,8 +275,10 @@ static void parse_addresses(struct parser *parser)
 
 static void check_tcp_sender(const struct parser *parser)
 {
-	if (!parser->flow->bytes && !parser->flow->duration)
-		complain(parser, "a TCP sender needs duration or bytes above 0");
+	if (!parser->flow->bytes && !parser->flow->duration &&
+	    !parser->flow->work.limit && !parser->flow->work.file &&
+	    !parser->flow->work.writes_text)
+		complain(parser, "a TCP sender needs duration or bytes above 0, or a limit of its workload");
 }
 
 static void check_udp_sender(const struct parser *parser)
@@ -267,11 +288,15 @@ static void check_udp_sender(const struct parser *parser)
 
 	if (flow->addr.sa.sa_family == AF_INET6)
 		min += IPV6_UDP_BYTES - IPV4_UDP_BYTES;
-	if (!is_given(parser, "rate_mbit"))
+	if (flow->work.name && is_given(parser, "rate_mbit"))
+		complain(parser, "rate_mbit does not apply to a workload");
+	if (!flow->work.name && !is_given(parser, "rate_mbit"))
 		complain(parser, "rate_mbit is missing; allowed are 0.001 to 100000");
 	if (flow->packet_bytes < min)
 		complain(parser, "packet_bytes: %d is out of range; allowed are %d to 65535",
 			 (int)flow->packet_bytes, min);
+	if (flow->work.name && (flow->on || flow->off))
+		complain(parser, "on_s and off_s do not apply to a workload");
 	if (flow->off && !flow->on)
 		complain(parser, "off_s needs an on_s above 0");
 	if (!flow->duration && run.until == TIME_NEVER)
@@ -299,6 +324,35 @@ static void set_stop(struct parser *parser)
 			 ns_to_sec(flow->start), ns_to_sec(run.until));
 }
 
+static void set_workload_ops(struct flow *flow)
+{
+	if (flow->proto == PROTO_TCP)
+		flow->ops = flow->role == ROLE_SEND ? &work_send_ops :
+						      &work_recv_ops;
+	else if (flow->role == ROLE_SEND)
+		flow->ops = &media_send_ops;
+}
+
+static void parse_workload(struct parser *parser)
+{
+	static const char *const own[] = {
+		"size", "think", "objects", "parallel", "on", "off", "ladder",
+		"segment", "buffer", "abr", "period", "key_every", "key_factor",
+		"file", "writes", "arrivals", "limit", "seed",
+	};
+	struct flow *flow = parser->flow;
+	size_t i;
+
+	if (flow->work.name) {
+		workload_parse(flow, parser->number);
+		set_workload_ops(flow);
+		return;
+	}
+	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (is_given(parser, own[i]))
+			complain(parser, "%s needs a workload", own[i]);
+}
+
 void flow_parse(struct flow *flow, int number, const char *text)
 {
 	struct parser parser = { .flow = flow, .number = number };
@@ -317,5 +371,6 @@ void flow_parse(struct flow *flow, int number, const char *text)
 		check_tcp_sender(&parser);
 	if (combination(flow) == SEND_UDP)
 		check_udp_sender(&parser);
+	parse_workload(&parser);
 	set_stop(&parser);
 }

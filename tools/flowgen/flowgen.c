@@ -16,13 +16,17 @@
 
 #include "args.h"
 #include "clock.h"
+#include "dist.h"
 #include "flow.h"
+#include "help.h"
 #include "netns.h"
 #include "report.h"
 
 #define DEFAULT_T0_DELAY	(100 * NSEC_PER_MSEC)
 #define DEFAULT_SAMPLE_MS	"100"
 #define MAX_SAMPLE_MS		3600000
+#define DEFAULT_DRAWS		10
+#define MAX_DRAWS		1000000000
 #define MAX_NAME		32	/* of a flow, in error messages */
 #define THREAD_STACK_BYTES	(128 << 10)
 
@@ -36,74 +40,26 @@ static int flow_count;
 static const char *out_path;
 static volatile sig_atomic_t stopped;
 
-static const char help[] =
-"usage: flowgen [--t0 SECONDS] --out FILE [--sample-ms N] [--until SECONDS] FLOW...\n"
-"       flowgen --now\n"
-"\n"
-"Makes TCP and UDP flows at given times and writes what the kernel tells about\n"
-"them, one JSON object a line.\n"
-"\n"
-"  --t0 SECONDS     the time on CLOCK_MONOTONIC that is t = 0 of the run\n"
-"                   (default: 0.1 s from now)\n"
-"  --out FILE       the output; - is standard output\n"
-"  --sample-ms N    sample all flows at t = 0, N, 2 N, ... ms; 0: never\n"
-"                   (0 to 3600000, default 100)\n"
-"  --until SECONDS  when to end the flows and the program, from t0 (default:\n"
-"                   when all flows are over, UDP receivers aside)\n"
-"  --now            print the time on CLOCK_MONOTONIC, in seconds\n"
-"  --help           print this text\n"
-"\n"
-"A FLOW is a list of key=value with commas between them.  Times are in seconds\n"
-"from t0, fractions allowed.  All flows:\n"
-"  role=send|recv   needed\n"
-"  proto=tcp|udp    (default tcp)\n"
-"  id=N             name in the output, needed (0 to 65535)\n"
-"  port=N           of the receiver, needed (1 to 65535)\n"
-"  addr=IP          send: destination, needed; recv: where to listen (default:\n"
-"                   all addresses)\n"
-"  netns=PATH       network namespace, such as /run/netns/NAME (default: that of\n"
-"                   the program); both ends in one flowgen is what costs least\n"
-"Senders:\n"
-"  src=IP, sport=N  own address and port (default: the kernel's choice)\n"
-"  start=S          when to connect or send (default 0)\n"
-"  duration=S       end at start + duration exactly (default 0: no limit)\n"
-"  sndbuf=BYTES     SO_SNDBUF\n"
-"TCP senders, which need duration, bytes or both:\n"
-"  bytes=N          send so much, then a FIN (default 0: no limit)\n"
-"  cc=NAME          congestion control (default: the system's)\n"
-"  write=BYTES      size of each write (default 262144)\n"
-"  notsent_lowat=BYTES, pace_mbit=R   TCP_NOTSENT_LOWAT, SO_MAX_PACING_RATE\n"
-"TCP receivers, which accept one connection:\n"
-"  rcvlowat=BYTES   wake up for so much data only (default: 1/16 of the\n"
-"                   receive buffer, 1/8 of clamp, 200000, whichever is least);\n"
-"                   a value near the window stalls the sender\n"
-"  rcvbuf=BYTES, clamp=BYTES          SO_RCVBUF, TCP_WINDOW_CLAMP; the kernel\n"
-"                   raises the clamp again unless rcvbuf is given, too\n"
-"UDP senders, constant bit rate, which need duration or --until:\n"
-"  rate_mbit=R      of IP packets, needed (0.001 to 100000)\n"
-"  packet_bytes=N   length of an IP packet (36, IPv6: 56, to 65535; default 1000)\n"
-"  on_s=S, off_s=S  pause for off_s after each on_s (default on_s=0: no pause)\n"
-"UDP receivers:\n"
-"  rcvbuf=BYTES     (default 8388608)\n"
-"\n"
-"Records, by their \"type\"; \"t\" is always from t0:\n"
-"  start    a sender began to send\n"
-"  sample   TCP sender     rsample  TCP receiver\n"
-"  usent    UDP sender     usample  UDP receiver\n"
-"  end      the last values; \"complete\" is true when all bytes are acknowledged,\n"
-"           when the duration is over (without bytes), when the FIN came (recv);\n"
-"           \"reason\" is bytes, duration, fin, reset, until or error\n"
-"  error    a system call failed; a flow that never started has no end record\n"
-"TCP counters are the kernel's: bytes_acked counts SYN and FIN, bytes_received\n"
-"the FIN as one byte each.  Rates (_bps) are in bits per second.  UDP bytes are\n"
-"those of IP packets.  null: not known or no limit.\n"
-"\n"
-"A flow that is ended by its duration or by --until is reset, so that no data is\n"
-"sent after that; acknowledgments that still arrive are answered by further\n"
-"resets.  A receiver waits for ever when all of them are lost, unless --until is\n"
-"given.  SIGINT and SIGTERM end the run in good order.\n"
-"\n"
-"Exit status: 0, 1 when a system call failed, 2 when the command line is wrong.\n";
+/* What --draw prints. */
+static struct {
+	const char *text;
+	int64_t seed;
+	int64_t count;
+} draws = { .count = DEFAULT_DRAWS };
+
+static void use_options(const char *t0, const char *sample_ms)
+{
+	if (draws.text) {
+		dist_print(draws.text, draws.seed, draws.count);
+		exit(EXIT_SUCCESS);
+	}
+	run.sample_interval = NSEC_PER_MSEC *
+		parse_integer("--sample-ms", sample_ms, 0, MAX_SAMPLE_MS);
+	run.t0 = t0 ? parse_seconds("--t0", t0, 0, MAX_SECONDS) :
+		      now_ns() + DEFAULT_T0_DELAY;
+	if (!out_path)
+		usage_error("--out is missing; it names the output file");
+}
 
 static void parse_options(int argc, char **argv)
 {
@@ -113,6 +69,9 @@ static void parse_options(int argc, char **argv)
 		{ "sample-ms", required_argument, NULL, 's' },
 		{ "until", required_argument, NULL, 'u' },
 		{ "now", no_argument, NULL, 'n' },
+		{ "draw", required_argument, NULL, 'd' },
+		{ "seed", required_argument, NULL, 'S' },
+		{ "count", required_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -138,19 +97,24 @@ static void parse_options(int argc, char **argv)
 		case 'n':
 			printf("%.9f\n", ns_to_sec(now_ns()));
 			exit(EXIT_SUCCESS);
+		case 'd':
+			draws.text = optarg;
+			break;
+		case 'S':
+			draws.seed = parse_integer("--seed", optarg, 0, UINT32_MAX);
+			break;
+		case 'c':
+			draws.count = parse_integer("--count", optarg, 1,
+						    MAX_DRAWS);
+			break;
 		case 'h':
-			fputs(help, stdout);
+			fputs(flowgen_help, stdout);
 			exit(EXIT_SUCCESS);
 		default:
 			usage_error("the options are wrong");
 		}
 	}
-	run.sample_interval = NSEC_PER_MSEC *
-		parse_integer("--sample-ms", sample_ms, 0, MAX_SAMPLE_MS);
-	run.t0 = t0 ? parse_seconds("--t0", t0, 0, MAX_SECONDS) :
-		      now_ns() + DEFAULT_T0_DELAY;
-	if (!out_path)
-		usage_error("--out is missing; it names the output file");
+	use_options(t0, sample_ms);
 }
 
 static bool is_same(const struct flow *a, const struct flow *b)
@@ -175,7 +139,7 @@ static void parse_flows(int count, char **texts)
 		endless = endless && flow_is_passive(&flows[i]);
 	}
 	if (endless && run.until == TIME_NEVER)
-		usage_error("--until is missing; UDP receivers alone never end");
+		usage_error("--until is missing; receivers of UDP and workloads alone never end");
 	flow_count = count;
 }
 
@@ -270,8 +234,9 @@ static void __stop_flow(struct flow *flow, int64_t t)
 			     ETIMEDOUT);
 	else
 		__flow_end(flow, t, in_time ? "duration" : "until",
-			   in_time && !flow->bytes);
-	if (flow->ops->abort && flow->fd >= 0)
+			   in_time && !flow->bytes && !flow->work.limit &&
+			   !flow->work.write_count);
+	if (flow->ops->abort)
 		flow->ops->abort(flow);
 }
 

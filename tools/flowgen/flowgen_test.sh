@@ -266,10 +266,153 @@ check_flowgen_usage() {
 	bad_flow 'bytes is given twice' "$send,bytes=1,bytes=2"
 	bad_flow '"bytes" is not key=value' "$send,bytes"
 	bad_flow '--until is missing' role=recv,proto=udp,id=1,port=1
+	check_workload_usage "$send"
 	usage "two flows of one id" "id: 1 is that of flow argument 1" \
 		"$flowgen" --out /dev/null "$send,bytes=1" "$send,bytes=1"
 	usage "start after --until" "start: 3 is not before --until 2" \
 		"$flowgen" --until 2 --out /dev/null "$send,bytes=1,start=3"
+}
+
+# check_workload_usage SENDER
+check_workload_usage() {
+	local send=$1
+	bad_flow 'workload: unknown value "gopher"; allowed are requests, web' \
+		"$send,duration=1,workload=gopher"
+	bad_flow 'size is missing; workload=requests needs it' \
+		"$send,duration=1,workload=requests"
+	bad_flow 'objects does not apply to workload=requests' \
+		"$send,duration=1,workload=requests,size=1,objects=1"
+	bad_flow 'ladder does not apply to workload=web' \
+		"$send,duration=1,workload=web,size=1,objects=1,ladder=1"
+	bad_flow 'size needs a workload' "$send,duration=1,size=1"
+	bad_flow 'size: value 0 is out of range; allowed are 1 to 1e\+12' \
+		"$send,duration=1,workload=requests,size=0"
+	bad_flow 'size: "cauchy:1" is no distribution; they are const, exp' \
+		"$send,duration=1,workload=requests,size=cauchy:1"
+	bad_flow 'size: it is pareto:MEAN:SHAPE' \
+		"$send,duration=1,workload=requests,size=pareto:1000"
+	bad_flow 'size: shape 0.5 is out of range; allowed are 1.01 to 100' \
+		"$send,duration=1,workload=requests,size=pareto:1000:0.5"
+	bad_flow 'ladder: 1 is not above the rate before it' \
+		"$send,duration=1,workload=video,ladder=2/1"
+	bad_flow 'buffer: 5 is less than two segments of 4 s' \
+		"$send,duration=1,workload=video,buffer=5"
+	bad_flow 'bytes does not apply to a workload' \
+		"$send,bytes=1,workload=video"
+	bad_flow 'workload=web needs proto=tcp' \
+		"$send,proto=udp,duration=1,workload=web"
+	bad_flow 'rate_mbit does not apply to a workload' \
+		"$send,proto=udp,duration=1,workload=messages,rate_mbit=1"
+	bad_flow '--until is missing' role=recv,id=1,port=1,workload=web
+	printf '0,100\n1,100\n0.5,100\n' >"$tmp/back.csv"
+	bad_flow 'back.csv, line 3: time 0.5 is before that of the line above' \
+		"$send,workload=replay,file=$tmp/back.csv"
+	printf '0,100\n1;100\n' >"$tmp/bad.csv"
+	bad_flow 'bad.csv, line 2: "1;100" is not t_s,bytes' \
+		"$send,workload=replay,file=$tmp/bad.csv"
+	bad_flow 'writes: 23 is out of range; allowed are 24 to' \
+		"$send,workload=replay,writes=0:23"
+	: >"$tmp/empty.csv"
+	bad_flow 'empty.csv is empty' "$send,workload=replay,file=$tmp/empty.csv"
+	bad_flow 'absent.csv: No such file' \
+		"$send,workload=replay,file=$tmp/absent.csv"
+}
+
+# The moments of distributions, 200000 draws: mean and standard deviation are
+# within 2 % of what the formulas give (Pareto's by shape 4, whose tail allows it).
+check_distributions() {
+	local line words
+	while read -r line; do
+		read -ra words <<<"$line"
+		check_distribution "${words[@]}"
+	done <<-'EOF'
+		const:5 5 0
+		exp:1000 1000 1000
+		pareto:1000:4 1000 353.6
+		lognormal:1000:0.5 1133.1 603.9
+		uniform:10:20 15 2.887
+		list:1/2/3/4 2.5 1.118
+		exp:1000:1000 632.1 359.1
+	EOF
+	equal "draws: the same by the same seed" \
+		"$("$flowgen" --draw exp:1 --seed 7)" \
+		"$("$flowgen" --draw exp:1 --seed 7)"
+	true_that "draws: others by another seed" \
+		"$("$flowgen" --draw exp:1 --seed 7 --count 1) != \
+		 $("$flowgen" --draw exp:1 --seed 8 --count 1)"
+}
+
+# check_distribution DISTRIBUTION MEAN DEVIATION
+check_distribution() {
+	"$flowgen" --draw "$1" --count 200000 --seed 1 >"$tmp/draws"
+	true_that "draws: $1" "$(awk -v mean="$2" -v deviation="$3" '
+		{ sum += $1; squares += $1 * $1 }
+		END {
+			m = sum / NR
+			v = squares / NR - m * m
+			d = v > 0 ? sqrt(v) : 0
+			print (m - mean) ^ 2 <= (0.02 * mean) ^ 2 &&
+			      (d - deviation) ^ 2 <= (0.02 * deviation + 1e-6) ^ 2
+		}' "$tmp/draws")"
+}
+
+# One flow of each workload, all at once; whatever is begun arrives, and whole.
+check_workloads() {
+	local id=0 text ends=() recv=()
+	local all=(
+		"requests,size=exp:20000,think=exp:0.05,limit=10"
+		"web,size=exp:20000,objects=uniform:1:20,think=0.1,limit=3"
+		"onoff,on=0.1,off=0.1,limit=4,pace_mbit=50"
+		"video,ladder=1/2/4,segment=0.1,buffer=1,limit=15"
+		"messages,size=1000,period=0.02,key_every=10,limit=30"
+		"replay,file=$tmp/writes.csv"
+		"connections,size=exp:20000,arrivals=exp:0.01,limit=40"
+	)
+	printf '0,100\n0.1,100000\n0.1,24\n' >"$tmp/writes.csv"
+	begin 0.6
+	for text in "${all[@]}"; do
+		id=$((id + 1))
+		ends+=("role=send,id=$id,addr=$b4,port=$((7000 + id)),seed=5,workload=$text")
+		recv+=("role=recv,id=$id,port=$((7000 + id)),workload=${text%%,*}")
+	done
+	flows "$ns_b" work-recv --until 2.5 "${recv[@]}" \
+		role=recv,proto=udp,id=8,port=7008,workload=messages
+	flows "$ns_a" work-send --until 2.4 "${ends[@]}" \
+		"role=send,proto=udp,id=8,addr=$b4,port=7008,workload=messages,size=3000,period=0.02,limit=30,packet_bytes=1000"
+	settle
+	status work-send 0
+	status work-recv 0
+	for id in 1 2 3 4 5 6 7 8; do
+		text=${all[id - 1]:-udp}
+		check_workload "$id" "${text%%,*}"
+	done
+	equal "web: pages" 3 "$(grep -c '"type":"page"' "$tmp/work-send.jsonl")"
+	equal "messages: a key frame each tenth" "10000 1000" "$(
+		items work-send 5 | awk 'NR == 1 || NR == 2 { print $3 }' | xargs)"
+	true_that "messages: each at its time" "$(grep '"type":"item","id":5,' \
+		"$tmp/work-send.jsonl" | sed -E 's/.*"t":([0-9.]+).*/\1/' |
+		awk '{ bad += ($1 - 0.02 * (NR - 1)) ^ 2 > 1e-10 } END { print bad == 0 && NR == 30 }')"
+}
+
+# items NAME ID: connection, number and bytes of the items of NAME.jsonl.
+items() {
+	grep -E "^\{\"type\":\"(item|done)\",\"id\":$2," "$tmp/$1.jsonl" |
+		sed -nE 's/.*"conn":([0-9]+),"n":([0-9]+)(,"bytes":([0-9]+))?.*/\1 \2 \4/p'
+}
+
+# check_workload ID NAME
+check_workload() {
+	local sent got
+	equal "$2: complete" "true items" \
+		"$(value work-send end "$1" complete) $(value work-send end "$1" reason)"
+	sent=$(items work-send "$1" | sort -n)
+	got=$(items work-recv "$1" | sort -n)
+	if [ "$2" = onoff ] || [ "$2" = udp ]; then
+		sent=$(cut -d' ' -f1,2 <<<"$sent")
+		got=$(cut -d' ' -f1,2 <<<"$got")
+	fi
+	true_that "$2: items" "$(wc -l <<<"$sent") >= 3"
+	equal "$2: all items are received" "$sent" "$got"
 }
 
 check_hetprobe_usage() {
@@ -640,6 +783,8 @@ main() {
 	check_netns_error
 	check_stop
 	check_udp
+	check_distributions
+	check_workloads
 	check_queue
 	check_netem
 	check_json

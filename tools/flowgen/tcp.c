@@ -18,65 +18,16 @@
 #include "clock.h"
 #include "flow.h"
 #include "report.h"
+#include "tcp_socket.h"
 #include "tcp_stats.h"
-
-/* Enough for few wake-ups at any rate. */
-#define MAX_LOWAT	200000
 
 /* Most that one recv() discards; nothing is copied, so it costs no memory. */
 #define DISCARD_BYTES	(1 << 30)
 
-/*
- * A low-water mark near the window would let the window close before the
- * receiver wakes up, and stall the sender for a round trip each time.  The
- * window is half the receive buffer at first.
- */
-#define RCVBUF_PER_LOWAT	16
-#define CLAMP_PER_LOWAT		8
-
-static int set_congestion_control(struct flow *flow)
-{
-	if (!flow->cc ||
-	    !setsockopt(flow->fd, IPPROTO_TCP, TCP_CONGESTION, flow->cc,
-			strlen(flow->cc)))
-		return 0;
-	flow_error(flow, "cc", errno);
-	return -1;
-}
-
-static int set_pacing(struct flow *flow)
-{
-	uint64_t rate = flow->pace_mbit * BITS_PER_MBIT / BITS_PER_BYTE;
-
-	if (!rate || !setsockopt(flow->fd, SOL_SOCKET, SO_MAX_PACING_RATE,
-				 &rate, sizeof(rate)))
-		return 0;
-	flow_error(flow, "pace_mbit", errno);
-	return -1;
-}
-
-static int bind_sender(struct flow *flow)
-{
-	if (!flow->src_text && !flow->sport)
-		return 0;
-	return flow_bind(flow, &flow->src);
-}
-
 static int open_sender(struct flow *flow)
 {
-	flow->fd = socket(flow->addr.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (flow->fd < 0) {
-		flow_error(flow, "socket", errno);
-		return -1;
-	}
-	if (set_congestion_control(flow) || set_pacing(flow))
-		return -1;
-	if (flow_set_option(flow, SOL_SOCKET, SO_SNDBUF, "sndbuf", flow->sndbuf))
-		return -1;
-	if (flow_set_option(flow, IPPROTO_TCP, TCP_NOTSENT_LOWAT,
-			    "notsent_lowat", flow->notsent_lowat))
-		return -1;
-	return bind_sender(flow);
+	flow->fd = tcp_sender_socket(flow, true);
+	return flow->fd < 0 ? -1 : 0;
 }
 
 static int write_all(struct flow *flow)
@@ -109,15 +60,6 @@ static bool is_acknowledged(int fd)
 	       stats.info.state == TCP_CLOSE;
 }
 
-static int socket_error(int fd)
-{
-	int error = 0;
-	socklen_t size = sizeof(error);
-
-	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-	return error;
-}
-
 /*
  * Send the FIN and wait for its acknowledgment.  The kernel wakes those who
  * poll a socket at every change of its state, FIN_WAIT1 to FIN_WAIT2 among
@@ -139,7 +81,7 @@ static int wait_acknowledged(int fd)
 		if (epoll_wait(epoll, &event, 1, -1) < 0 && errno != EINTR)
 			error = errno;
 	close(epoll);
-	return error ? error : socket_error(fd);
+	return error ? error : tcp_socket_error(fd);
 }
 
 static void transfer(struct flow *flow)
@@ -175,18 +117,10 @@ static void *sender_thread(void *argument)
 	return NULL;
 }
 
-/* Dissolving the connection sends a RST, drops the queue and wakes a writer. */
 static void abort_sender(struct flow *flow)
 {
-	static const struct linger no_linger = { .l_onoff = 1 };
-	struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
-
-	if (!connect(flow->fd, &nowhere, sizeof(nowhere)))
-		return;
-	/* Some kernels refuse that while a thread waits (EBUSY). */
-	setsockopt(flow->fd, SOL_SOCKET, SO_LINGER, &no_linger,
-		   sizeof(no_linger));
-	shutdown(flow->fd, SHUT_RDWR);
+	if (flow->fd >= 0)
+		tcp_dissolve(flow->fd);
 }
 
 static void sample_sender(struct flow *flow, int64_t t)
@@ -210,61 +144,10 @@ static void end_sender(struct flow *flow, int64_t t, const char *reason,
 	record_finish();
 }
 
-/*
- * Only buffer and clamp are set before listen(), because the SYN-ACK announces
- * the window scale.  The low-water mark is not: it sets the clamp as well, and
- * with that a scale which would limit the window for ever.
- */
 static int open_receiver(struct flow *flow)
 {
-	static const int off;
-
-	flow->fd = socket(flow->addr.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (flow->fd < 0) {
-		flow_error(flow, "socket", errno);
-		return -1;
-	}
-	if (flow->addr.sa.sa_family == AF_INET6)
-		setsockopt(flow->fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (flow_set_option(flow, SOL_SOCKET, SO_RCVBUF, "rcvbuf", flow->rcvbuf))
-		return -1;
-	if (flow_set_option(flow, IPPROTO_TCP, TCP_WINDOW_CLAMP, "clamp",
-			    flow->clamp))
-		return -1;
-	if (flow_bind(flow, &flow->addr))
-		return -1;
-	if (listen(flow->fd, 1)) {
-		flow_error(flow, "listen", errno);
-		return -1;
-	}
-	return 0;
-}
-
-/* The highest low-water mark that the receive buffer has room for now, or 1. */
-static int64_t low_water_mark(const struct flow *flow)
-{
-	socklen_t size = sizeof(int);
-	int rcvbuf = 0;
-	int64_t mark;
-
-	if (flow->rcvlowat)
-		return flow->rcvlowat;
-	getsockopt(flow->fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, &size);
-	mark = rcvbuf / RCVBUF_PER_LOWAT;
-	if (mark > MAX_LOWAT)
-		mark = MAX_LOWAT;
-	if (flow->clamp && mark > flow->clamp / CLAMP_PER_LOWAT)
-		mark = flow->clamp / CLAMP_PER_LOWAT;
-	return mark ? mark : 1;
-}
-
-/* The clamp once more, since the low-water mark may have changed it. */
-static int set_low_water_mark(struct flow *flow, int64_t mark)
-{
-	if (flow_set_option(flow, SOL_SOCKET, SO_RCVLOWAT, "rcvlowat", mark))
-		return -1;
-	return flow_set_option(flow, IPPROTO_TCP, TCP_WINDOW_CLAMP, "clamp",
-			       flow->clamp);
+	flow->fd = tcp_listen_socket(flow, 1);
+	return flow->fd < 0 ? -1 : 0;
 }
 
 /*
@@ -277,8 +160,8 @@ static ssize_t discard(struct flow *flow)
 	ssize_t got;
 
 	do {
-		mark = last < MAX_LOWAT ? low_water_mark(flow) : last;
-		if (mark > last && set_low_water_mark(flow, mark))
+		mark = last < MAX_LOWAT ? tcp_low_water_mark(flow, flow->fd) : last;
+		if (mark > last && tcp_set_low_water_mark(flow, flow->fd, mark))
 			return -1;
 		last = mark;
 		got = recv(flow->fd, NULL, DISCARD_BYTES, MSG_TRUNC);

@@ -12,8 +12,10 @@
 #include "clock.h"
 #include "flow.h"
 #include "json.h"
+#include "media.h"
 #include "proto.h"
 #include "report.h"
+#include "udp.h"
 
 /*
  * The receiver wakes up once for all packets of such a period.  The buffer
@@ -44,9 +46,9 @@ static int open_socket(struct flow *flow)
 static int forbid_fragments(struct flow *flow)
 {
 	if (flow->addr.sa.sa_family == AF_INET6)
-		return flow_set_option(flow, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
+		return flow_set_option(flow, flow->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
 				       "IPV6_MTU_DISCOVER", IPV6_PMTUDISC_DO);
-	return flow_set_option(flow, IPPROTO_IP, IP_MTU_DISCOVER,
+	return flow_set_option(flow, flow->fd, IPPROTO_IP, IP_MTU_DISCOVER,
 			       "IP_MTU_DISCOVER", IP_PMTUDISC_DO);
 }
 
@@ -54,9 +56,9 @@ static int open_sender(struct flow *flow)
 {
 	if (open_socket(flow) || forbid_fragments(flow))
 		return -1;
-	if (flow_set_option(flow, SOL_SOCKET, SO_SNDBUF, "sndbuf", flow->sndbuf))
+	if (flow_set_option(flow, flow->fd, SOL_SOCKET, SO_SNDBUF, "sndbuf", flow->sndbuf))
 		return -1;
-	if ((flow->src_text || flow->sport) && flow_bind(flow, &flow->src))
+	if ((flow->src_text || flow->sport) && flow_bind(flow, flow->fd, &flow->src))
 		return -1;
 	if (connect(flow->fd, &flow->addr.sa, address_length(&flow->addr))) {
 		flow_error(flow, "connect", errno);
@@ -65,7 +67,7 @@ static int open_sender(struct flow *flow)
 	return 0;
 }
 
-static int header_bytes(const union address *address)
+int udp_header_bytes(const union address *address)
 {
 	if (address->sa.sa_family != AF_INET6 ||
 	    IN6_IS_ADDR_V4MAPPED(&address->in6.sin6_addr))
@@ -73,13 +75,10 @@ static int header_bytes(const union address *address)
 	return IPV6_UDP_BYTES;
 }
 
-/*
- * Send one packet.  An ICMP error about an earlier packet is delivered in place
- * of sending this one; it is counted, and tried again.
- */
-static int send_packet(struct flow *flow, struct flowgen_header *packet)
+int udp_send_packet(struct flow *flow, struct flowgen_header *packet,
+		    int64_t ip_bytes)
 {
-	size_t size = flow->packet_bytes - header_bytes(&flow->addr);
+	size_t size = ip_bytes - udp_header_bytes(&flow->addr);
 	ssize_t done;
 
 	packet->counter = htonl(flow->packets);
@@ -92,7 +91,7 @@ static int send_packet(struct flow *flow, struct flowgen_header *packet)
 		return -1;
 	pthread_mutex_lock(&run.lock);
 	flow->highest = flow->packets++;
-	flow->ip_bytes += flow->packet_bytes;
+	flow->ip_bytes += ip_bytes;
 	pthread_mutex_unlock(&run.lock);
 	return 0;
 }
@@ -124,7 +123,7 @@ static int send_burst(struct flow *flow, struct flowgen_header *packet,
 		sleep_until(run.t0 + begin + offset);
 		if (is_over(flow))
 			return -1;
-		if (send_packet(flow, packet)) {
+		if (udp_send_packet(flow, packet, flow->packet_bytes)) {
 			flow_error(flow, "send", errno);
 			return -1;
 		}
@@ -181,21 +180,21 @@ static int set_receive_buffer(struct flow *flow)
 	if (!setsockopt(flow->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size,
 			sizeof(size)))
 		return 0;
-	return flow_set_option(flow, SOL_SOCKET, SO_RCVBUF, "rcvbuf", size);
+	return flow_set_option(flow, flow->fd, SOL_SOCKET, SO_RCVBUF, "rcvbuf", size);
 }
 
 static int open_receiver(struct flow *flow)
 {
 	if (open_socket(flow) || set_receive_buffer(flow))
 		return -1;
-	return flow_bind(flow, &flow->addr);
+	return flow_bind(flow, flow->fd, &flow->addr);
 }
 
 /* The start of each packet of a batch, and who sent it. */
 struct batch {
 	struct mmsghdr messages[DRAIN_BATCH];
 	struct iovec vectors[DRAIN_BATCH];
-	struct flowgen_header headers[DRAIN_BATCH];
+	struct frame_header headers[DRAIN_BATCH];
 	union address senders[DRAIN_BATCH];
 };
 
@@ -220,17 +219,20 @@ static int receive_batch(struct flow *flow, struct batch *batch, int flags)
 			flags | MSG_TRUNC, NULL);
 }
 
-static void count_packet(struct flow *flow, const struct flowgen_header *header,
+static void count_packet(struct flow *flow, const struct frame_header *header,
 			 unsigned int payload, const union address *sender)
 {
-	int64_t counter = ntohl(header->counter);
+	int64_t counter = ntohl(header->packet.counter);
 
-	if (payload < sizeof(*header) || ntohl(header->magic) != FLOWGEN_MAGIC) {
+	if (payload < sizeof(header->packet) ||
+	    ntohl(header->packet.magic) != FLOWGEN_MAGIC) {
 		flow->foreign++;
 		return;
 	}
+	if (flow->work.name && payload >= sizeof(*header))
+		frame_note(flow, header);
 	flow->packets++;
-	flow->ip_bytes += payload + header_bytes(sender);
+	flow->ip_bytes += payload + udp_header_bytes(sender);
 	if (counter > flow->highest)
 		flow->highest = counter;
 }
@@ -274,7 +276,10 @@ static int wait_packet(struct flow *flow, struct batch *batch)
 	return 0;
 }
 
-/* Looks for packets once in each period, as long as it finds some. */
+/*
+ * Looks for packets once in each period, as long as it finds some; of messages,
+ * whose latency counts, at each packet.
+ */
 static void *receiver_thread(void *argument)
 {
 	struct batch *batch = allocate(1, sizeof(*batch));
@@ -283,6 +288,8 @@ static void *receiver_thread(void *argument)
 
 	flow_advance(flow, FLOW_RUNNING);
 	while (count || !wait_packet(flow, batch)) {
+		if (flow->work.name)
+			continue;
 		sleep_until(now_ns() + DRAIN_PERIOD);
 		pthread_mutex_lock(&run.lock);
 		count = __drain(flow);

@@ -14,7 +14,7 @@ from hetlab.cli.tables import Line
 from hetlab.errors import LabError
 from hetlab.report.runs import group
 from hetlab.results import points, store
-from hetlab.results.columns import COLUMNS, TERMINAL, Column
+from hetlab.results.columns import COLUMNS, TERMINAL, Column, shown
 
 Row = dict[str, Any]
 Columns = Sequence[Column]
@@ -32,6 +32,8 @@ def write(directory: Path, kind: str, each: bool, names: Sequence[str], output: 
         raise LabError("--output needs --csv, --markdown, --latex or --parquet")
     columns = select(names) if names or kind in ("csv", "parquet") else list(TERMINAL[:-1])
     lines = read(directory, each)
+    if not names and kind not in ("csv", "parquet"):
+        columns = list(shown(columns, [run for line in lines for run in line.runs]))
     if not kind:
         tables.show(*tables.results_tables(lines, tables.terminal_width(), tuple(columns) if names else TERMINAL))
     elif kind == "parquet" and output:

@@ -18,7 +18,7 @@ from hetlab.model.congestion import label
 from hetlab.model.job import Job
 from hetlab.model.result import RunResult
 from hetlab.model.scenario import Scenario
-from hetlab.results.columns import TERMINAL, Column
+from hetlab.results.columns import TERMINAL, Column, shown
 
 if TYPE_CHECKING:
     from hetlab.claims import evaluate
@@ -125,6 +125,7 @@ def results_tables(lines: list[Line], width: int, columns: tuple[Column, ...] = 
 
     Of several seeds there are the mean and half its 95 % interval; in a narrow table that stands below.
     """
+    columns = shown(columns, [run for line in lines for run in line.runs])
     wide = _results(lines, columns)
     if _widths(wide).maximum <= width:
         return [wide]

@@ -167,6 +167,11 @@ def begin_at(aligned: bool) -> float:
     return t0 + (BEGIN_S - wall_s) % BEGIN_EVERY_S
 
 
+def flowgen_ahead_s(host: int) -> float:
+    """How long after the run's start the flowgen of the host with that number begins to count."""
+    return (host + 1) * STAGGER_S
+
+
 class Run:
     """A running experiment and the processes that belong to it."""
 
@@ -223,7 +228,7 @@ class Run:
             if not flows:
                 continue
             out = self.dir / f"flows-{host}.jsonl"
-            t0 = self.t0 + (i + 1) * STAGGER_S
+            t0 = self.t0 + flowgen_ahead_s(i)
             args = [self.tool("flowgen"), "--t0", f"{t0:.9f}", "--out", str(out)]
             args += ["--sample-ms", str(self.sc.measure.sample_ms), "--until", f"{self.until:.3f}"]
             self._spawn(f"flowgen-{host}", self.net.get(host).popen(args + flows, text=True))
@@ -271,7 +276,7 @@ class Run:
         words = ["role=send", f"id={flow.id}", f"addr={addr}", f"port={flow.port}"]
         start = flow.start_s + FLOW_AFTER_S * (1 + flow.id / 1000)
         words += [f"start={start:.9f}", f"duration={flow.duration_s:g}"]
-        words += [f"{k}={v}" for k, v in flow.given("sender").items()]
+        words += [f"{k}={v}" for k, v in flow.given("sender", self.job.seed).items()]
         if flow.proto == "tcp":
             words += [f"sport={flow.port + 20000}", f"cc={self.job.cc_of(flow.cc)}"]
         return ",".join(words)
@@ -393,6 +398,8 @@ def run_job(job: Job) -> None:
                 "departed_ms": run.departed_ms(),
                 "available_cc": sorted(names),
             }
+            if any(flow.workload for flow in job.scenario.flows):
+                meta["flowgen_ahead_s"] = {host: flowgen_ahead_s(i) for i, host in enumerate(job.scenario.hosts)}
             if trace:
                 trace.save(directory / "trace.txt")
                 meta |= {"t0_s": run.t0, "n_op_pkts": n_op_pkts()}

@@ -59,7 +59,7 @@ class Flowgen:
             return ",".join(words + [f"{k}={v}" for k, v in flow.given("receiver").items()])
         words += ["role=send", f"addr={ends[flow.dst].address}", f"src={ends[name].address}"]
         words += [f"start={flow.start_s:g}", f"duration={flow.duration_s:g}", f"cc={job.cc_of(flow.cc)}"]
-        return ",".join(words + [f"{k}={v}" for k, v in flow.given("sender").items()])
+        return ",".join(words + [f"{k}={v}" for k, v in flow.given("sender", job.seed).items()])
 
     @staticmethod
     def collect(_job: Job, ends: dict[str, Any], directory: Path) -> None:

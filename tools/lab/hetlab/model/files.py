@@ -18,6 +18,7 @@ from typing import Any
 
 from hetlab.errors import LabError, meant
 from hetlab.model import names
+from hetlab.model.distribution import FILE
 from hetlab.model.resolve import TRACES
 from hetlab.model.scenario import Point
 from hetlab.model.trace_make import is_recipe
@@ -117,10 +118,12 @@ def read(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
 
 
 def _beside(data: dict[str, Any], directory: Path) -> None:
-    """Files of traces, in links and variants, are named from the scenario's directory."""
+    """Files of traces and workloads, in variants too, are named from the scenario's directory."""
     for key, value in data.items():
         if key.rpartition(".")[2] in TRACES and isinstance(value, str):
             data[key] = _from(directory, value)
+        elif isinstance(value, str) and value.startswith(FILE):
+            data[key] = FILE + str(directory / value.removeprefix(FILE))
         elif isinstance(value, dict) and key != "sweep":
             _beside(value, directory)
 

@@ -4,7 +4,9 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+from hetlab.model import workload
 from hetlab.model.keys import Checked, Key, ModelError
+from hetlab.model.workload import Workload
 
 # QUIC stacks and the congestion controls that each has; the first is its default
 QUIC_CCS = {"quic-go": ("reno",), "quinn": ("cubic", "reno", "bbr"), "aioquic": ("reno", "cubic")}
@@ -42,7 +44,7 @@ class Traffic(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flows(Traffic):
+class Flows(Workload, Traffic):
     """One or more equal flows of a scenario file."""
 
     stagger_s: Annotated[float, Key("each of them begins this much after the one before", low=0, high=3600)] = 0
@@ -50,13 +52,22 @@ class Flows(Traffic):
     rate_share: Annotated[float | None, Key("UDP: rate as a share of the smallest rate on its path", "rate_share")] = (
         None
     )
+    load_percent: Annotated[
+        float | None,
+        Key(
+            "connections: payload offered, of the smallest rate on its path; arrivals are a Poisson process",
+            low=0.01,
+            high=1000,
+            sparse=True,
+        ),
+    ] = None
 
     def check(self) -> None:
         """Refuse what does not fit together: ModelError."""
         if self.src == self.dst:
             raise ModelError(f"src and dst are both {self.src!r}: a flow needs two hosts")
         given = [self.rate_mbit, self.rate_share].count(None)
-        if self.proto == "udp" and given != 1:
+        if self.proto == "udp" and given != 1 and self.workload is None:
             raise ModelError("a udp flow needs rate_mbit or rate_share, one of them")
         if self.proto != "udp" and self.rate_share is not None:
             raise ModelError("rate_share is for udp flows")
@@ -68,10 +79,13 @@ class Flows(Traffic):
             raise ModelError(f"cc={self.cc!r}: {self.stack} has {', '.join(QUIC_CCS[self.stack])}")
         if self.cc is not None and not _is_cc_name(self.cc):
             raise ModelError(f"cc={self.cc!r}: a name of a to z, 0 to 9, _; at most 15 characters")
+        if self.workload is not None and self.rate_share is not None:
+            raise ModelError(f"rate_share does not apply to workload={self.workload!r}")
+        workload.check(self)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flow(Traffic):
+class Flow(Workload, Traffic):
     """A single flow as it runs."""
 
     # Keys that our traffic generators are told at each end, by protocol, under their own names
@@ -89,10 +103,11 @@ class Flow(Traffic):
     name: Annotated[str, Key("name in the scenario, numbered where there are several")]
     port: Annotated[int, Key("port of the receiver", "port")]
 
-    def given(self, end: Literal["sender", "receiver"]) -> dict[str, str]:
+    def given(self, end: Literal["sender", "receiver"], seed: int = 1) -> dict[str, str]:
         """Keys and values that our program gets at an end of the flow, without those that are not set."""
         told = {key: getattr(self, key) for key in self.TOLD[self.proto, end]}
-        return {key: f"{v:g}" if isinstance(v, float) else str(v) for key, v in told.items() if v}
+        words = {key: f"{v:g}" if isinstance(v, float) else str(v) for key, v in told.items() if v}
+        return words | workload.told(self, end, seed)
 
 
 def _is_cc_name(text: str) -> bool:

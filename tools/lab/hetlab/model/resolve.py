@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hetlab.errors import LabError
+from hetlab.model import workload
 from hetlab.model.event import RATE_CHANGES, Change, Event
 from hetlab.model.flow import Flow, Flows, Traffic
 from hetlab.model.graph import shortest_path
@@ -16,6 +17,7 @@ from hetlab.model.limits import LIMITS
 from hetlab.model.link import Direction, Link
 from hetlab.model.scenario import WAYS, Experiment, Point, Route, Scenario, Sysctls
 from hetlab.model.traces import Played, played
+from hetlab.model.workload import Workload
 
 FIRST_PORT = 5001
 TRACES = ("trace", "trace_delay", "trace_loss")
@@ -229,7 +231,8 @@ def _flows(s: Scenario) -> tuple[Flow, ...]:
     """Every single flow, numbered."""
     found: list[Flow] = []
     for name, flows in s.flow.items():
-        common = {f.name: getattr(flows, f.name) for f in fields(Traffic)} | {"rate_mbit": _flow_mbit(s, name, flows)}
+        common = {f.name: getattr(flows, f.name) for of in (Traffic, Workload) for f in fields(of)}
+        common |= {"rate_mbit": _flow_mbit(s, name, flows), **_workload(s, name, flows)}
         for i in range(flows.count):
             start_s = flows.start_s + i * flows.stagger_s
             left_s = max(s.duration_s - start_s, LIMITS["duration_s"][0])
@@ -242,6 +245,22 @@ def _flows(s: Scenario) -> tuple[Flow, ...]:
             }
             found.append(Flow(**(common | own)))
     return tuple(found)
+
+
+def _workload(s: Scenario, name: str, flows: Flows) -> dict[str, Any]:
+    """Keys of a workload that the scenario does not say itself: contents of files, times between arrivals of a load."""
+    try:
+        found: dict[str, Any] = workload.with_files(flows)
+        flows = replace(flows, **found)
+    except LabError as err:
+        raise ModelError(f"flow.{name}.{err}") from err
+    if flows.load_percent is None:
+        return found
+    narrow = _narrowest(s, flows)
+    if narrow is None:
+        raise ModelError(f"flow.{name}.load_percent: no link from {flows.src} to {flows.dst} has rate_mbit")
+    bits_per_s = flows.load_percent / 100 * narrow.rate_mbit * 1e6 / flows.count
+    return found | {"arrivals_s": f"exp:{workload.drawn(flows, 'size_bytes').mean * 8 / bits_per_s:.9g}"}
 
 
 def _flow_mbit(s: Scenario, name: str, flows: Flows) -> float | None:

@@ -16,6 +16,35 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
+class CompletionResult(Checked):
+    """How long the items of a workload took: responses, pages, segments, messages, writes, connections."""
+
+    kind: Annotated[str, Key("what was completed")]
+    n: Annotated[int, Key("how many were begun")]
+    done: Annotated[int, Key("how many the receiver had whole at the end")]
+    bytes: Annotated[int, Key("of those that were whole")]
+    mean_s: Annotated[Number, Key("mean time")]
+    p50_s: Annotated[Number, Key("median")]
+    p95_s: Annotated[Number, Key("95th percentile")]
+    p99_s: Annotated[Number, Key("99th percentile")]
+    max_s: Annotated[Number, Key("longest")]
+    small_p95_s: Annotated[Number, Key("95th percentile of those below 10 kB")]
+    medium_p95_s: Annotated[Number, Key("95th percentile of those of 10 kB to 1 MB")]
+    large_p95_s: Annotated[Number, Key("95th percentile of those of 1 MB and more")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoResult(Checked):
+    """What who watches a video sees; play begins with the first segment."""
+
+    startup_s: Annotated[Number, Key("from the flow's start until play began")]
+    stalls: Annotated[int, Key("how often the buffer ran empty before the end")]
+    stalled_s: Annotated[float, Key("how long play stood still in all, without the start-up")]
+    rate_mbit: Annotated[Number, Key("mean rate of the segments that were received")]
+    switches: Annotated[int, Key("changes of the rate from one segment to the next")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class FlowResult(Checked):
     """One flow; what is not known of it is None (of UDP: all but its goodput)."""
 
@@ -34,6 +63,10 @@ class FlowResult(Checked):
     cwnd_steady_mean_pkts: Annotated[Number, Key("mean congestion window of the steady part")] = None
     bytes_sent: Annotated[int | None, Key("payload sent, with retransmissions")] = None
     bytes_retrans: Annotated[int | None, Key("payload sent again")] = None
+    connections: Annotated[int | None, Key("workloads: connections that were begun", sparse=True)] = None
+    failed: Annotated[int | None, Key("workloads: connections that failed", sparse=True)] = None
+    completion: Annotated[CompletionResult | None, Key("times of a workload's items", sparse=True)] = None
+    video: Annotated[VideoResult | None, Key("of workload video", sparse=True)] = None
 
 
 @dataclass(frozen=True, kw_only=True)

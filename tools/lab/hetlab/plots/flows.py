@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from hetlab.plots.panels import OVERLAID, Axis, Events, Keys, Line, Panel, heading, layout, time_figure
 from hetlab.plots.style import DASHES, INK, NARROW_IN, Floats, Series, Style, styled, styles
@@ -156,19 +157,35 @@ def queue(scenario: str, runs: Mapping[str, Series], limit_pkts: float | None = 
 @styled
 def delay_cdf(scenario: str, delays_ms: Mapping[str, Floats]) -> Figure:
     """Distribution of the one-way delay (ms) of the packets of each run."""
+    title = heading(scenario, "one-way delay of the packets")
+    return _cdf(title, "one-way delay (ms)", "packets", delays_ms)
+
+
+@styled
+def completion_cdf(scenario: str, flow: str, times_s: Mapping[str, Floats]) -> Figure:
+    """Distribution of the completion times (s) of the items of a flow, for each run; on a logarithmic axis."""
+    figure = _cdf(heading(scenario, f"completion times of {flow}"), "completion time (s)", "items", times_s)
+    if any((values > 0).any() for values in times_s.values()):
+        axis = figure.axes[0]
+        axis.set_xscale("log")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.xaxis.set_major_formatter(lambda value, _at: f"{value:g}")
+        axis.xaxis.set_minor_formatter(NullFormatter())
+    return figure
+
+
+def _cdf(title: str, axis: str, what: str, values: Mapping[str, Floats]) -> Figure:
+    """Distributions as lines, one for each run."""
     share = np.unique(np.concatenate((np.linspace(0, 1, 201), np.linspace(0.98, 1, 41))))
     curves: dict[str, tuple[Floats, dict[str, Any]]] = {}
-    for i, (label, look) in enumerate(styles(delays_ms).items()):
+    for i, (label, look) in enumerate(styles(values).items()):
         how = {"color": look.colour, "ls": look.line, "lw": 1.4, "marker": look.marker, "ms": 4}
-        if len(delays_ms[label]):
-            curves[look.name] = np.quantile(delays_ms[label], share), how | {"markevery": (i * 17 % 40, 40)}
+        if len(values[label]):
+            curves[look.name] = np.quantile(values[label], share), how | {"markevery": (i * 17 % 40, 40)}
     keys: Keys = {name: Line2D([], [], **how) for name, (_x, how) in curves.items()}
-    title = heading(scenario, "one-way delay of the packets")
-    figure, (ax,) = layout(
-        1, 1, title=title, x_label="one-way delay (ms)", keys=keys, width=NARROW_IN, panel=2.7, left=0.65
-    )
+    figure, (ax,) = layout(1, 1, title=title, x_label=axis, keys=keys, width=NARROW_IN, panel=2.7, left=0.65)
     for x, how in curves.values():
         ax.plot(x, share, **how)
     ax.set_ylim(0, 1.02)
-    ax.set_ylabel("share of packets (0 to 1)")
+    ax.set_ylabel(f"share of {what} (0 to 1)")
     return figure

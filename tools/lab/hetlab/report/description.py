@@ -17,6 +17,7 @@ from hetlab.results.columns import NONE
 
 MANY_FLOWS = 6
 MOST_EVENTS = 24
+LONG_TEXT = 60
 MOST_MARKS = 60
 # What an event changes, by the key of a direction
 CHANGED = {
@@ -45,6 +46,8 @@ def quantity(name: str, value: Any) -> str:
         value = ", ".join(" → ".join(v) if isinstance(v, tuple) else str(v) for v in value)
     elif isinstance(value, float):
         value = f"{value:g}"
+    elif isinstance(value, str) and len(value) > LONG_TEXT:
+        value = f"{value[:LONG_TEXT]}..."
     return f"{shown} {value} {unit}".strip()
 
 

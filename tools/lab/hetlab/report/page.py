@@ -19,7 +19,7 @@ from hetlab.report.pictures import PNG, drawing_of, pictures_of, tradeoff_of
 from hetlab.report.provenance import command_of, provenance
 from hetlab.report.runs import Group, group
 from hetlab.report.sweeps import sweeps_of
-from hetlab.report.tables import flow_table, table
+from hetlab.report.tables import WORKLOAD_HEADS, flow_table, table, workload_table
 from hetlab.results import store
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -75,6 +75,8 @@ def _section(g: Group, pictures: Path, formats: Sequence[str]) -> dict[str, Any]
         "drawing": drawing_of(g, pictures, formats),
         "table": table(g),
         "flow_table": flow_table(g),
+        "workload_heads": WORKLOAD_HEADS,
+        "workload_table": workload_table(g),
         "pictures": pictures_of(g, pictures, formats),
         "provenance": provenance(g),
         "command": command,

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from hetlab.plots import bars, network, style, trace, tradeoff
 from hetlab.plots import flows as flow_plots
-from hetlab.report.description import event_marks
+from hetlab.report.description import MANY_FLOWS, event_marks
 from hetlab.report.runs import Group, Run, words_of
-from hetlab.report.series import read_capacity, read_delays, read_flows, read_queue, read_trace
+from hetlab.report.series import read_capacity, read_completions, read_delays, read_flows, read_queue, read_trace
 from hetlab.results.columns import Value, goodput, of, total_of
 
 PNG = ("png",)
@@ -66,6 +67,18 @@ def _comparisons(g: Group) -> Iterable[tuple[str, str, Figure]]:
         yield "retransmissions", "Retransmitted packets", bars.retransmission_bars(name, retransmits)
     if any(len(d) for d in delays.values()):
         yield "delay-cdf", "Distribution of the one-way delay, all seeds", flow_plots.delay_cdf(name, delays)
+    yield from _completions(g)
+
+
+def _completions(g: Group) -> Iterable[tuple[str, str, Figure]]:
+    """Distribution of the completion times of each flow with a workload; of many flows, the first ones."""
+    times = {label: read_completions(runs) for label, runs in g.runs.items()}
+    names = list(dict.fromkeys(name for found in times.values() for name in found))
+    for flow in names[:MANY_FLOWS]:
+        of_flow = {label: found.get(flow, np.empty(0)) for label, found in times.items()}
+        if any(len(values) for values in of_flow.values()):
+            text = f"Distribution of the completion times of {flow}, all seeds"
+            yield f"completion-cdf-{style.file_word(flow)}", text, flow_plots.completion_cdf(g.name, flow, of_flow)
 
 
 def _over_time(g: Group) -> Iterable[tuple[str, str, Figure]]:

@@ -95,6 +95,22 @@ def read_delays(runs: Sequence[Run]) -> Floats:
     return np.concatenate(delays)
 
 
+def read_completions(runs: Sequence[Run]) -> dict[str, Floats]:
+    """Completion times (s) of the items of each flow with a workload, all seeds together; of web its pages."""
+    found: dict[str, Floats] = {}
+    for flow in runs[0].result.scenario_resolved.flows if runs else ():
+        if flow.workload is None:
+            continue
+        times = [np.empty(0)]
+        for run in runs:
+            table = store.series(run.directory, "items")
+            chosen = zip(table.get("id", []), table.get("kind", []), table.get("time_s", []), strict=True)
+            whole = [t for i, kind, t in chosen if i == flow.id and t is not None and kind != "object"]
+            times.append(np.asarray(whole, dtype=np.float64))
+        found[flow.name] = np.concatenate(times)
+    return found
+
+
 TRACE_COLUMNS = ("id", "t", "n_pkts", "d_us", "pkts_us", "cwnd", "grew", "n_op_pkts")
 
 

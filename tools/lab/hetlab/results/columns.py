@@ -2,7 +2,7 @@
 """Columns of tables of results: the one list for the terminal, the page and scripts."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,13 +16,14 @@ Value = Callable[[RunResult], float | None]
 
 @dataclass(frozen=True)
 class Column:
-    """A number of a run; ``best``: which values are good."""
+    """A number of a run; ``best``: which values are good; ``rare``: shown only where a run has it."""
 
     name: str
     unit: str
     places: int
     best: Literal["high", "low", ""]
     value: Value
+    rare: bool = False
 
     @property
     def key(self) -> str:
@@ -83,6 +84,18 @@ def _share(run: RunResult) -> float | None:
     return 100 * megabits / (rate_mbit * lasted_s) if lasted_s else None
 
 
+def _completion_p95(run: RunResult) -> float | None:
+    """Mean over the flows with a workload of the time that 95 % of their items take at most."""
+    times = [f.completion.p95_s for f in run.flows if f.completion and f.completion.p95_s is not None]
+    return sum(times) / len(times) if times else None
+
+
+def _stalled(run: RunResult) -> float | None:
+    """Of all videos together."""
+    found = [flow.video.stalled_s for flow in run.flows if flow.video]
+    return sum(found) if found else None
+
+
 def _jain(run: RunResult) -> float | None:
     """None where there is one flow only."""
     return run.jain if len(run.tcp) > 1 else None
@@ -103,10 +116,19 @@ COLUMNS = {
         Column("delay mean", "ms", 1, "low", of("owd_ms", "mean")),
         Column("delay p95", "ms", 1, "low", of("owd_ms", "p95")),
         Column("queueing p95", "ms", 1, "low", of("queueing_ms", "p95")),
+        Column("completion p95", "s", 3, "low", _completion_p95, rare=True),
+        Column("stalled", "s", 2, "low", _stalled, rare=True),
         Column("Jain", "", 3, "high", _jain),
         Column("wall", "s", 2, "", lambda run: run.wall_s),
     )
 }
+
+
+def shown(columns: Iterable[Column], runs: Sequence[RunResult]) -> tuple[Column, ...]:
+    """Columns without the rare ones that no run has."""
+    return tuple(column for column in columns if not column.rare or column.values(runs))
+
+
 PAGE = tuple(column for name, column in COLUMNS.items() if name != "wall")
 TERMINAL = tuple(column for name, column in COLUMNS.items() if name not in ("share", "queue p95", "queueing p95"))
 SCRIPT = tuple(COLUMNS[name] for name in ("goodput", "retrans.", "timeouts", "queue mean", "delay p95"))

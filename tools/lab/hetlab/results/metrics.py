@@ -7,7 +7,7 @@ before the scenario's ``steady_from_s``.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from hetlab.model.job import Job
 from hetlab.model.link import AQMS
 from hetlab.model.result import DelayResult, FlowResult, QueueResult, RunResult
 from hetlab.model.scenario import Experiment
+from hetlab.results import workloads
 from hetlab.results.path_delay import own_delay_s
 
 Array = npt.NDArray[Any]
@@ -86,11 +87,16 @@ class Raw:
 def read(job: Job) -> Raw:
     """Read the files of a finished job."""
     d = Path(job.dir)
-    records = [json.loads(line) for p in sorted(d.glob("flows-*.jsonl")) for line in p.read_text().splitlines()]
+    meta = json.loads((d / "meta.json").read_text())
+    ahead = meta.get("flowgen_ahead_s", {})
+    records = [
+        workloads.on_one_clock(json.loads(line), ahead.get(p.stem.removeprefix("flows-"), 0.0))
+        for p in sorted(d.glob("flows-*.jsonl"))
+        for line in p.read_text().splitlines()
+    ]
     labels = json.loads((d / "queue.json").read_text())["labels"] if (d / "queue.json").exists() else []
     queue = np.fromfile(d / "queue.bin", QUEUE_DTYPE) if labels else np.empty(0, QUEUE_DTYPE)
     captures = {p.name.removesuffix(".cap"): np.fromfile(p, CAP_DTYPE) for p in sorted(d.glob("*.cap"))}
-    meta = json.loads((d / "meta.json").read_text())
     return Raw(job, meta, records, queue, labels, captures)
 
 
@@ -117,13 +123,15 @@ def flow_result(raw: Raw, flow: Flow) -> FlowResult:
         got = raw.of_flow(flow.id, "usample")
         octets = float(got[-1]["bytes"]) if got else 0.0
         mbit = _mbit(octets, end - begin)
-        return FlowResult(name=flow.name, proto="udp", start_s=begin, end_s=round(end, 6), goodput_mbit=mbit)
+        of_udp = workloads.completion(workloads.judged(raw.records, flow)) if flow.workload else None
+        end_s = round(end, 6)
+        return FlowResult(name=flow.name, proto="udp", start_s=begin, end_s=end_s, goodput_mbit=mbit, completion=of_udp)
     last = next((r for r in raw.of_flow(flow.id, "end") if r["role"] == "send"), {})
     started = raw.of_flow(flow.id, "start")
     octets = received_at(raw, flow.id, end)
     steady = max(begin, float(raw.scenario.measure.steady_from_s))
     steady_octets = octets - received_at(raw, flow.id, min(steady, end))
-    return FlowResult(
+    tcp = FlowResult(
         name=flow.name,
         proto=flow.proto,
         start_s=begin,
@@ -139,6 +147,16 @@ def flow_result(raw: Raw, flow: Flow) -> FlowResult:
         cwnd_steady_mean_pkts=_steady_mean(raw, flow.id, "cwnd", steady),
         bytes_sent=last.get("bytes_sent"),
         bytes_retrans=last.get("bytes_retrans"),
+    )
+    if flow.workload is None:
+        return tcp
+    found = workloads.judged(raw.records, flow)
+    return replace(
+        tcp,
+        connections=last.get("connections"),
+        failed=last.get("failed"),
+        completion=workloads.completion(found),
+        video=workloads.video(found, flow) if flow.workload == "video" else None,
     )
 
 

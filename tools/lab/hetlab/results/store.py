@@ -7,6 +7,7 @@
                            owd-SRC-DST.parquet  one-way delay of every data packet, NaN: lost
                            delivery-SRC-DST.parquet  of every segment, from its first departure to
                                            the arrival of a copy, NaN: none arrived
+                           items.parquet  of workloads: every response, page, segment and so on
                            capacity.parquet  of the trace that the bottleneck plays, if it does
                            trace.parquet, trace-loss.parquet, trace.png
                                           what santacruz saw and decided, with --trace
@@ -33,7 +34,7 @@ from hetlab.errors import LabError
 from hetlab.model.congestion import label
 from hetlab.model.job import Job
 from hetlab.model.result import FORMAT_VERSION, RunResult, from_json
-from hetlab.results import metrics, path_delay, santacruz_trace
+from hetlab.results import metrics, path_delay, santacruz_trace, workloads
 
 DRAFT = ".draft-"
 CAPACITY_BIN_S = 0.1
@@ -138,6 +139,8 @@ def _save_series(raw: metrics.Raw, directory: Path) -> None:
         columns["t"] += t.tolist()
         columns["pkts"] += length.tolist()
     _write_columns(columns, directory / "queue.parquet")
+    if any(flow.workload for flow in raw.scenario.flows):
+        _write_columns(workloads.table(raw.records, raw.scenario.flows), directory / "items.parquet")
     t, mbit = path_delay.capacity_series(raw.scenario, raw.scenario.measure.bottleneck or "", CAPACITY_BIN_S)
     if len(t):
         _write_columns({"t": t, "capacity_mbit": mbit}, directory / "capacity.parquet")
