@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hetlab.errors import LabError
-from hetlab.judge import case, measures, plan, verdict
+from hetlab.judge import case, compare, limits, matrix, measures, plan, verdict
 from hetlab.judge.measures import PAYLOAD_SHARE, Seen
 from hetlab.model import files
+from hetlab.model.jobs import Variant
 from hetlab.model.resolve import resolve
 from hetlab.model.result import DelayResult, FlowResult, QueueResult, RunResult
 
@@ -211,12 +212,175 @@ def test_select() -> None:
 
 def test_seeds(seen: Seen) -> None:
     """Two first; no more where they are alike; one by one where they differ, up to the limit."""
+    (e,) = plan.entrants([Variant("reno")])
     one = case.Case(id="x", group="A a", judge=(judgement(at_least=0.5),))
     other = Seen(seen.directory, replace(seen.result, seed=2))
-    assert plan._seeds(one, [], 5) == [1, 2]
-    assert plan._seeds(one, [seen], 5) == [2]
-    assert plan._seeds(one, [seen, other], 5) == []
+    assert plan._seeds(one, e, [], 5, precise=True) == [1, 2]
+    assert plan._seeds(one, e, [seen], 5, precise=True) == [2]
+    assert plan._seeds(one, e, [seen, other], 5, precise=True) == []
     flows = tuple(replace(f, goodput_mbit=9) for f in seen.result.flows)
     differs = Seen(seen.directory, replace(seen.result, seed=2, flows=flows))
-    assert plan._seeds(one, [seen, differs], 5) == []  # the measure itself is the same
-    assert plan._seeds(one, [seen, differs], 1) == []
+    assert plan._seeds(one, e, [seen, differs], 5, precise=True) == []  # the measure itself is the same
+    assert plan._seeds(one, e, [seen, differs], 1, precise=True) == []
+
+
+# ------------------------------------------------------ harm, comparison, limits
+
+
+def test_harm_is_what_is_lost_of_what_a_flow_gets_alone(seen: Seen) -> None:
+    """The second flow has 2 Mbit/s from 5 to 10 s; alone it would have the 6 that the first one has here."""
+    better = replace(seen, result=replace(seen.result, flows=(replace(seen.result.flows[0], name="second"),)))
+    assert measures.harm(seen, "second", "goodput", 5, 10) is None
+    seen.alone["second"] = [better]
+    assert measures.harm(seen, "second", "goodput", 5, 10) == pytest.approx((6 - 2) / 6, rel=0.02)
+    assert measures.harm(seen, "second", "time") is None  # it does not end
+    assert measures.harm(seen, "main", "time") is None
+    seen.alone["main"] = [replace(seen, result=replace(seen.result, flows=(replace(seen.result.flows[0], end_s=5),)))]
+    assert measures.harm(seen, "main", "time") == pytest.approx((15 - 5) / 15)
+
+
+def test_a_flow_alone_keeps_its_network(tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(TEXT)
+    (point,) = files.load(str(tmp_path / "two.toml"))
+    both = resolve(point)
+    alone = plan.only(both, "two-alone-second", "second")
+    assert [(f.name, f.id, f.start_s) for f in alone.flows] == [("second", 0, 5)]
+    assert (alone.links, alone.events) == (both.links, both.events)
+    with pytest.raises(LabError, match="there is no flow 'third'"):
+        plan.only(both, "x", "third")
+
+
+ONE = case.Case(
+    id="x-one",
+    group="X",
+    judge=(
+        judgement(at_least=0.8),
+        judgement(measure="time", at_most=10),
+        judgement(measure="load", with_={"flow": "main", "beside": "other"}, at_least=30),
+        judgement(measure="load", with_={"flow": "main", "beside": "other"}, at_most=70),
+        judgement(measure="drops"),
+    ),
+)
+
+
+def cell(number: int, cc: str, *values: float) -> verdict.Cell:
+    j = ONE.judge[number]
+    ours = verdict.estimate(values)
+    limit = j.at_most if j.at_most is not None else j.at_least
+    return verdict.Cell(ONE, cc, j, verdict._word(j, ours, limit), ours, limit)
+
+
+@pytest.mark.parametrize(
+    ("number", "before", "after", "word"),
+    [
+        (0, (0.8, 0.8), (0.9, 0.9), "better"),
+        (0, (0.9, 0.9), (0.8, 0.8), "worse"),
+        (0, (0.9, 0.9), (0.905, 0.905), "same"),
+        (0, (0.8, 0.9), (0.95, 0.96), "open"),
+        (1, (5.0, 5.0), (4.0, 4.0), "better"),
+        (1, (5.0, 5.0), (), "worse"),
+        (1, (), (), "none"),
+        (2, (40.0, 40.0), (60.0, 60.0), "changed"),
+        (4, (5.0, 5.0), (50.0, 50.0), "changed"),
+    ],
+)
+def test_better_is_said_only_where_the_intervals_are_apart(
+    number: int, before: tuple[float, ...], after: tuple[float, ...], word: str
+) -> None:
+    (found,) = compare.differences([cell(number, "a", *before), cell(number, "b", *after)], "a", "b")
+    assert found.word == word
+
+
+def test_the_same_twice_is_seldom_better(seed: int = 7) -> None:
+    """A measure with 10 % of noise, two to five seeds each: no difference is seen in 95 % of the draws."""
+    rng = np.random.default_rng(seed)
+    words = []
+    for _ in range(500):
+        a, b = (rng.normal(1, 0.1, rng.integers(2, 6)) for _ in range(2))
+        (found,) = compare.differences([cell(0, "a", *a), cell(0, "b", *b)], "a", "b")
+        words.append(found.word)
+    assert sum(word in ("better", "worse") for word in words) <= 0.05 * len(words)
+
+
+def test_two_of_one_name_have_other_seeds() -> None:
+    one, two, other = plan.entrants([Variant("cubic"), Variant("cubic"), Variant("reno")])
+    assert [(e.label, e.first_seed) for e in (one, two, other)] == [("cubic", 1), ("cubic (2)", 1001), ("reno", 1)]
+
+
+LIMITS = """
+failed_at_most = 1
+ignore = ["y-"]
+[case.x-one.util]
+at_least = 0.5
+"""
+
+
+def test_limits_of_a_project(tmp_path: Path) -> None:
+    path = tmp_path / "limits.toml"
+    path.write_text(LIMITS)
+    own = limits.read(path)
+    (one,) = limits.changed(own, path, [ONE], ["x-one"])
+    assert [j.at_least for j in one.judge] == [0.5, None, 30, None, None]
+    assert one.judge[0].source == "limits.toml" and one.judge[1:] == ONE.judge[1:]
+    failed = [cell(0, "a", 0.1), replace(cell(0, "a", 0.1), case=replace(ONE, id="y-two"))]
+    assert own.held(failed)
+    assert not own.held([*failed, replace(cell(0, "a", 0.1), case=replace(ONE, id="x-two"))])
+    worse = compare.differences([cell(0, "a", 0.9, 0.9), cell(0, "b", 0.1, 0.1)], "a", "b")
+    assert not own.held([], worse)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("failed_at_most = 'x'", "failed_at_most"),
+        ("nothing = 1", "nothing"),
+        ("[case.x-two.util]\nat_most = 1", "case.x-two: no such case"),
+        ("[case.x-one.rtt]\nat_most = 1", "case.x-one.rtt: this case asks util, time, load, drops"),
+        ("= 1", "not valid TOML"),
+    ],
+)
+def test_faults_of_limits_name_the_place(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "limits.toml"
+    path.write_text(text)
+    with pytest.raises(LabError) as found:
+        limits.changed(limits.read(path), path, [ONE], ["x-one"])
+    assert words in str(found.value) and "limits.toml" in str(found.value)
+
+
+# ---------------------------------------------------------------------- matrix
+
+
+def test_networks_of_the_matrix() -> None:
+    assert len(matrix.NETS) == 16 and len({net.name for net in matrix.NETS}) == 16
+    (net,) = (n for n in matrix.NETS if (n.rate_mbit, n.queue, n.other_ms) == (50, "4", 150))
+    _point, experiment = matrix.scenario(net, "bbr")
+    assert experiment.links["bottleneck"].forward.queue_pkts == round(4 * 50e6 * 0.05 / 12_000)
+    assert experiment.links["access2"].forward.delay_ms == 100
+    assert [f.cc for f in experiment.flows] == [None, "bbr"]
+    (fq,) = (n for n in matrix.NETS if (n.rate_mbit, n.queue, n.other_ms) == (8, "fq_codel", 50))
+    assert matrix.scenario(fq, "bbr")[1].links["bottleneck"].forward.aqm == "fq_codel"
+
+
+def test_pairs_of_the_matrix() -> None:
+    """Three: 6 pairs where round trips are equal, 9 else; alone in one place, or in both; 2 seeds."""
+    three = plan.entrants([Variant("cubic"), Variant("bbr"), Variant("reno")])
+    jobs = matrix.wanting(three, {}, Path("/scratch"))
+    assert len(jobs) == 2 * 8 * ((6 + 3) + (9 + 3 + 3))
+    assert len({(job.name, job.cc, job.seed) for job in jobs}) == len(jobs)
+    with pytest.raises(LabError, match="parameters"):
+        matrix.check(plan.entrants([Variant("bbr", {"x": "1"})]))
+
+
+def test_a_square_is_told_from_both_sides(seen: Seen) -> None:
+    two = plan.entrants([Variant("cubic"), Variant("bbr")])
+    net = matrix.NETS[0]
+    named = replace(
+        seen, result=replace(seen.result, flows=(seen.result.flows[0], replace(seen.result.flows[1], name="other")))
+    )
+    found: plan.Found = {f"{net.name}-bbr": {"cubic": [named]}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matrix, "FROM_S", 10.0)
+        one, turned = matrix.squares(two, found)
+    assert (one.row, one.column, turned.row) == ("cubic", "bbr", "bbr")
+    assert one.share == pytest.approx(2 * 3 / 4, rel=0.02) and turned.share == pytest.approx(2 * 1 / 4, rel=0.02)
+    assert one.row_harm is None

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from hetlab.build import kernel
-from hetlab.cli import trace
+from hetlab.cli import judge_command, trace
 from hetlab.cli.arguments import (
     AgainOption,
     CcOption,
@@ -74,6 +74,7 @@ app = typer.Typer(
 )
 
 app.add_typer(trace.app, name="trace")
+app.command("judge")(judge_command.command)
 
 
 @app.command("kernel")
@@ -222,47 +223,6 @@ def figures_command(
     fail_on(carry_out(planned, virtual(machines), evidence.out, evidence.add, resume=not again))
     for path in outputs.write(out, evidence, chosen, format_ or ["png"]):
         print(path)
-
-
-@app.command("judge")
-def judge_command(
-    ccs: Annotated[list[str] | None, typer.Argument(metavar="CC...", help="names or .c files, as --cc of run")] = None,
-    case: Annotated[list[str] | None, typer.Option(metavar="ID", help="how cases begin; repeatable")] = None,
-    group: Annotated[list[str] | None, typer.Option(metavar="GROUP", help="letter or word; repeatable")] = None,
-    quick: Annotated[bool, typer.Option(help="some 20 cases")] = False,
-    seeds: Annotated[int, typer.Option(metavar="K", min=1, max=100, help="seeds at most, where they differ")] = 5,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/judge")] = None,
-    as_json: JsonOption = False,
-    list_: Annotated[bool, typer.Option("--list", help="cases and what is asked; nothing is run")] = False,
-    machines: MachinesOption = None,
-) -> None:
-    """Judge congestion controls by the gauntlet, side by side.
-
-    What an earlier command measured is taken from there. Status 1 if a case was failed.
-    """
-    from hetlab.cli import judge as judging
-    from hetlab.judge import case as cases
-    from hetlab.judge import scorecard
-
-    chosen = cases.select(case or [], group or [], quick)
-    if list_:
-        show(judging.cases_table(chosen))
-        return
-    if not ccs:
-        raise LabError("judge: name congestion controls, or --list")
-    variants = variants_of(ccs)
-    found, campaign = judging.gather(chosen, variants, seeds, out or BUILD / "judge", machines)
-    cells = judging.cells_of(chosen, variants, found)
-    if as_json:
-        for cell in cells:
-            print(judging.as_json(cell))
-    else:
-        show(judging.verdicts_table(cells))
-    labels, card = [jobs.label_of(v) for v in variants], (out or BUILD / "judge") / "scorecard.html"
-    err.print(f"scorecard {scorecard.write(card, chosen, labels, found, cells)}", soft_wrap=True)
-    fail_on(campaign)
-    if any(cell.word == "fail" and cell.judgement.grade == "must" for cell in cells):
-        raise typer.Exit(1)
 
 
 def play(scripts: list[Path]) -> dict[tuple[bool, str, int], bool]:

@@ -37,17 +37,20 @@ def carry_out(
     report: Any,
     patched: bool | None = None,
     resume: bool = False,
+    tell_others: bool = True,
 ) -> Campaign:
     """Run jobs with a progress bar on stderr; ``patched`` None: each on the kernel that its scenario needs.
 
-    With ``resume`` the results that an earlier command left in ``out`` are taken, if nothing has changed since.
+    With ``resume`` the results that an earlier command left in ``out`` are taken, if nothing has changed since;
+    ``tell_others``: a line where runs of other commands are there.
     """
     kernel.tools(err)
     kernel.skew_objects({clock for job in planned for clock in job.scenario.clocks.values()})
     if any(job.scenario.filtered for job in planned):
         kernel.link_program()
     groups = jobs.by_kernel(planned, patched)
-    _tell_others(out, planned)
+    if tell_others:
+        _tell_others(out, planned)
     built = {of: make_runner(of, group) for of, group in groups.items()}
     _writable(out)
     campaign = Campaign(out, {}, kernel.lab_digest(), report, draw_trace)

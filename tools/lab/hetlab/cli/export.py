@@ -37,17 +37,17 @@ def write(directory: Path, kind: str, each: bool, names: Sequence[str], output: 
     if not kind:
         tables.show(*tables.results_tables(lines, tables.terminal_width(), tuple(columns) if names else TERMINAL))
     elif kind == "parquet" and output:
-        _writing(output, lambda: _write_parquet(numbers(lines, columns, each), output))
+        writing(output, lambda: write_parquet(numbers(lines, columns, each), output))
     else:
         asked = bool(names)
         text = as_csv(numbers(lines, columns, each)) if kind == "csv" else TEXTS[kind](lines, columns, each, asked)
         if output:
-            _writing(output, lambda: output.write_text(text, encoding="utf-8"))
+            writing(output, lambda: output.write_text(text, encoding="utf-8"))
         else:
             sys.stdout.write(text)
 
 
-def _writing(output: Path, action: Callable[[], Any]) -> None:
+def writing(output: Path, action: Callable[[], Any]) -> None:
     """LabError naming the file where it cannot be written."""
     try:
         action()
@@ -127,7 +127,7 @@ def as_csv(rows: Sequence[Row]) -> str:
     return out.getvalue()
 
 
-def _write_parquet(rows: Sequence[Row], path: Path) -> None:
+def write_parquet(rows: Sequence[Row], path: Path) -> None:
     """A table; a swept key whose values are not all numbers is text."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -2,8 +2,8 @@
 """hetlab judge: cases for congestion controls, verdicts on the terminal."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -11,10 +11,13 @@ from rich.table import Table
 
 from hetlab import paths
 from hetlab.cli.campaigns import carry_out, virtual
+from hetlab.cli.judged import short
 from hetlab.judge.case import Case
+from hetlab.judge.compare import Difference, count
+from hetlab.judge.matrix import Square
 from hetlab.judge.measures import Seen
-from hetlab.judge.plan import more, references
-from hetlab.judge.verdict import Cell, judge, passed
+from hetlab.judge.plan import Entrant, Found, attach, label_of, more, references
+from hetlab.judge.verdict import Cell, judge, number, passed
 from hetlab.model import jobs
 from hetlab.model.job import Job
 from hetlab.model.jobs import Variant
@@ -22,44 +25,64 @@ from hetlab.model.result import RunResult
 from hetlab.results import store
 from hetlab.results.campaign import Campaign
 
-MARKS = {"pass": "+", "fail": "-", "open": "?", "value": "", "none": "n/a"}
-Found = dict[str, dict[str, list[Seen]]]  # case, label of the congestion control, runs
+
+@dataclass(frozen=True)
+class Session:
+    """Where runs of a command are kept and carried out: results, machines at a time, seeds at most."""
+
+    out: Path
+    machines: int | None
+    most: int
+
+    def gather(self, cases: Sequence[Case], under_test: Sequence[Entrant]) -> tuple[Found, Campaign]:
+        """All runs that the cases need, those that are there taken; seeds until the numbers are sharp."""
+        found: Found = {case.id: {} for case in cases}
+        scratch, costs = paths.scratch("judge-"), {case.id: case.cost_s for case in cases}
+
+        def wanting(failed: list[tuple[Job, str]]) -> list[Job]:
+            planned = [
+                job
+                for case in cases
+                for job in more(case, [*under_test, *references(case, under_test)], found, self.most, scratch)
+            ]
+            planned = without(planned, failed)
+            return sorted(planned, key=lambda job: -costs.get(job.name.partition("-alone-")[0], 0))
+
+        campaign = self.carry_out(wanting, found)
+        for case in cases:
+            attach(case, found)
+        return found, campaign
+
+    def carry_out(self, wanting: Callable[[list[tuple[Job, str]]], list[Job]], found: Found) -> Campaign:
+        """Run what is wanting, again and again until nothing is; told which jobs have failed."""
+
+        def keep(result: RunResult) -> None:
+            seen = Seen(store.run_dir(self.out, result), result)
+            found.setdefault(result.scenario, {}).setdefault(label_of(seen), []).append(seen)
+
+        failed: list[tuple[Job, str]] = []
+        planned, campaign = wanting(failed), None
+        while planned or campaign is None:
+            campaign = carry_out(planned, virtual(self.machines), self.out, keep, resume=True, tell_others=False)
+            failed += campaign.failed
+            planned = wanting(failed)
+        campaign.failed = failed
+        return campaign
 
 
-def gather(
-    cases: Sequence[Case], variants: Sequence[Variant], most: int, out: Path, machines: int | None
-) -> tuple[Found, Campaign]:
-    """All runs that the cases need, those that ``out`` has taken from there; seeds until the numbers are sharp."""
-    found: Found = {case.id: {} for case in cases}
-    scratch = paths.scratch("judge-")
-
-    def keep(result: RunResult) -> None:
-        seen = Seen(store.run_dir(out, result), result)
-        found[result.scenario].setdefault(result.label, []).append(seen)
-
-    failed: list[tuple[Job, str]] = []
-    costs, rounds = {case.id: case.cost_s for case in cases}, 0
-    while True:
-        lost = {(job.name, jobs.label_of(Variant(job.cc, job.cc_params)), job.seed) for job, _text in failed}
-        planned = [
-            job
-            for case in cases
-            for job in more(case, [*variants, *references(case, variants)], found[case.id], most, scratch)
-            if (job.name, jobs.label_of(Variant(job.cc, job.cc_params)), job.seed) not in lost
-        ]
-        if not planned and rounds:
-            break
-        planned.sort(key=lambda job: -costs[job.name])
-        campaign = carry_out(planned, virtual(machines), out, keep, resume=True)
-        failed += campaign.failed
-        rounds += 1
-    campaign.failed = failed
-    return found, campaign
+def _key(job: Job) -> tuple[str, str, int]:
+    return job.name, jobs.label_of(Variant(job.cc, job.cc_params)), job.seed
 
 
-def cells_of(cases: Sequence[Case], variants: Sequence[Variant], found: Found) -> list[Cell]:
+def without(planned: Sequence[Job], failed: Sequence[tuple[Job, str]]) -> list[Job]:
+    """Jobs that did not fail in this command already."""
+    lost = {_key(job) for job, _text in failed}
+    return [job for job in planned if _key(job) not in lost]
+
+
+def cells_of(cases: Sequence[Case], under_test: Sequence[Entrant], found: Found) -> list[Cell]:
     """Every judgement."""
-    labels = [jobs.label_of(v) for v in variants]
+    labels = [e.label for e in under_test]
     return [cell for case in cases for cell in judge(case, labels, found[case.id])]
 
 
@@ -81,18 +104,11 @@ def verdicts_table(cells: Sequence[Cell]) -> Table:
     t.add_column("asked")
     for cc in ccs:
         t.add_column(cc, justify="right", no_wrap=True)
-    for (case, number), row in groupby(cells, key=lambda c: (c.case.id, c.case.judge.index(c.judgement))):
+    for (case, at), row in groupby(cells, key=lambda c: (c.case.id, c.case.judge.index(c.judgement))):
         of = list(row)
-        t.add_row(case if number == 0 else "", of[0].judgement.text, *(_text(cell) for cell in of))
+        t.add_row(case if at == 0 else "", of[0].judgement.text, *(short(cell) for cell in of))
     t.add_row("passed", "", *(_score(cells, cc) for cc in ccs))
     return t
-
-
-def _text(cell: Cell) -> str:
-    if cell.ours is None:
-        return f"none {MARKS[cell.word]}".strip()
-    spread = "" if cell.ours.low == cell.ours.high else f" ({cell.ours.low:.3g}..{cell.ours.high:.3g})"
-    return f"{cell.ours.median:.3g}{spread} {MARKS[cell.word]}".strip()
 
 
 def _score(cells: Sequence[Cell], cc: str) -> str:
@@ -101,16 +117,39 @@ def _score(cells: Sequence[Cell], cc: str) -> str:
     return f"{words.count('pass')}/{sum(word != 'value' for word in words)}"
 
 
-def as_json(cell: Cell) -> str:
-    """One judgement as a JSON object on one line."""
-    return json.dumps(
-        {
-            "case": cell.case.id,
-            "group": cell.case.group,
-            "cc": cell.cc,
-            "asked": asdict(cell.judgement),
-            "limit": cell.limit,
-            "ours": None if cell.ours is None else asdict(cell.ours),
-            "verdict": cell.word,
-        }
-    )
+def changes_table(found: Sequence[Difference]) -> Table:
+    """A row for each judgement that is not the same in both, and how many are."""
+    t = Table(box=None, pad_edge=False)
+    for head in ("case", "asked", "before", "after", "change", ""):
+        t.add_column(
+            head, justify="right" if head in ("before", "after", "change") else "left", no_wrap=head != "asked"
+        )
+    for d in found:
+        if d.word not in ("same", "none"):
+            percent = "" if d.percent is None else f"{d.percent:+.1f} %"
+            t.add_row(d.case.id, d.judgement.text, number(d.before), number(d.after), percent, d.word)
+    words = (f"{count(found, word)} {word}" for word in ("better", "worse", "changed", "open", "same"))
+    t.add_row("all", ", ".join(words))
+    return t
+
+
+def matrix_tables(squares: Sequence[Square], labels: Sequence[str]) -> list[Table]:
+    """Of each network the share of the row beside the column, in percent of half of what both get."""
+    tables = []
+    for net, group in groupby(squares, key=lambda square: square.net):
+        at = {(square.row, square.column): square for square in group}
+        t = Table(box=None, pad_edge=False, title=f"{net.title}: share in % of fair", title_justify="left")
+        t.add_column("row beside column", no_wrap=True)
+        for label in labels:
+            t.add_column(label, justify="right", no_wrap=True)
+        for row in labels:
+            found = [at.get((row, column)) for column in labels]
+            t.add_row(row, *("-" if square is None else f"{100 * square.share:.0f}" for square in found))
+        tables.append(t)
+    return tables
+
+
+def print_squares(squares: Sequence[Square]) -> None:
+    """A JSON object on a line for each pair in each network."""
+    for square in squares:
+        print(json.dumps(asdict(square) | {"share": square.share}))

@@ -57,13 +57,25 @@ class Judgement(Checked):
     @property
     def text(self) -> str:
         """In words: ``util from 8 s: at least 0.9``."""
-        words = " ".join(f"{k.removesuffix('_s').replace('_', ' ')} {v}" for k, v in self.with_.items())
+        words = " ".join(f"{k.removesuffix('_s').replace('_', ' ')} {_short(v)}" for k, v in self.with_.items())
         limit = self.at_most if self.at_most is not None else self.at_least
         if limit is None:
             return f"{self.measure} {words}".strip()
         bound = "at most" if self.at_most is not None else "at least"
         number = f"{limit:g}" + (f" x {self.of}" if self.of else "") + (f" + {self.plus:g}" if self.plus else "")
-        return f"{self.measure} {words}".strip() + f": {bound} {number}"
+        grade = " (good)" if self.grade == "good" else ""
+        return f"{self.measure} {words}".strip() + f": {bound} {number}{grade}"
+
+    @property
+    def wants(self) -> Literal["low", "high"] | None:
+        """Which values are better; None where no limit says so."""
+        if self.at_most is None and self.at_least is None:
+            return None
+        return "low" if self.at_least is None else "high"
+
+
+def _short(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +124,7 @@ def every() -> dict[str, Case]:
 def select(names: list[str], groups: list[str], quick: bool) -> list[Case]:
     """Cases by how their names begin, by group (its letter or a word of it), the quick ones; LabError for none."""
     cases = list(every().values())
+    groups = [word for text in groups for word in text.split(",")]
     for name in names:
         if not any(case.id.startswith(name) for case in cases):
             raise LabError(f"--case {name}: no such case{meant(name, [c.id for c in cases])}; see hetlab judge --list")

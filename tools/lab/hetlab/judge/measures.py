@@ -7,7 +7,7 @@ Each takes a run and keywords that a case gives: ``flow``, the name of a flow or
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,9 @@ class Seen:
 
     directory: Path
     result: RunResult
+    alone: dict[str, list["Seen"]] = field(
+        default_factory=dict, compare=False
+    )  # by flow: runs of it without the others
 
     @property
     def end_s(self) -> float:
@@ -281,6 +284,35 @@ def ratio(run: Seen, flow: str, beside: str, from_s: float = 0, to_s: float | No
     end = run.end_s if to_s is None else to_s
     mine, other = (run.megabits(name, from_s, end) / max(len(run.flows(name)), 1) for name in (flow, beside))
     return mine / other if other else None
+
+
+@measure("share of what it gets alone")
+def harm(run: Seen, flow: str, of: str = "goodput", from_s: float = 0, to_s: float | None = None) -> float | None:
+    """What the others cost a flow (Ware et al., HotNets 2019), from 0 to 1: of goodput, or of delay or time.
+
+    Of goodput (x - y) / x, x what it gets alone, y what it gets here; of delay (smoothed round trip time) and of time
+    (completion) (y - x) / y. Below 0: the flow gains.
+    """
+    here, alone = (
+        _harmed(run, flow, of, from_s, to_s),
+        [_harmed(a, flow, of, from_s, to_s) for a in run.alone.get(flow, [])],
+    )
+    had = [value for value in alone if value is not None]
+    if here is None or not had:
+        return None
+    before = float(np.median(had))
+    lost, whole = (before - here, before) if of == "goodput" else (here - before, here)
+    return lost / whole if whole else None
+
+
+def _harmed(run: Seen, flow: str, of: str, from_s: float, to_s: float | None) -> float | None:
+    """What a flow may lose: goodput in Mbit/s, delay in ms, time in s."""
+    if of == "time":
+        return time(run, flow)
+    return goodput(run, flow, from_s, to_s) if of == "goodput" else srtt(run, flow, from_s, to_s)
+
+
+HARMS = ("goodput", "delay", "time")
 
 
 def values(runs: Sequence[Seen], name: str, arguments: dict[str, Any]) -> list[float | None]:

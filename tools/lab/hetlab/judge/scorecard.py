@@ -11,10 +11,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from hetlab.judge.case import Case, Judgement
+from hetlab.judge.compare import Difference
 from hetlab.judge.curves import PERCENTILES, curves, delay_percentiles
+from hetlab.judge.matrix import FROM_S, NETS, Square
 from hetlab.judge.measures import Seen
-from hetlab.judge.plan import point_of
-from hetlab.judge.verdict import Cell, Word, passed
+from hetlab.judge.plan import FIRST_SEEDS, Found, point_of
+from hetlab.judge.verdict import Cell, Word, number, passed
 from hetlab.plots import network, style
 from hetlab.report.description import event_marks
 
@@ -27,18 +29,24 @@ WORDS: dict[Word, str] = {
     "value": "no limit is set",
     "none": "no number",
 }
-Found = dict[str, dict[str, list[Seen]]]
+ENVIRONMENT = Environment(
+    loader=FileSystemLoader(HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
-def write(path: Path, cases: Sequence[Case], labels: Sequence[str], found: Found, cells: Sequence[Cell]) -> Path:
-    """Write the scorecard of these congestion controls."""
-    env = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+def write(
+    path: Path,
+    cases: Sequence[Case],
+    labels: Sequence[str],
+    found: Found,
+    cells: Sequence[Cell],
+    changes: Sequence[Difference] = (),
+) -> Path:
+    """Write the scorecard of these congestion controls; ``changes``: from the first to the second, if that is asked."""
     looks = style.styles(labels)
     sections = [_section(case, labels, found[case.id], cells) for case in cases]
     data = {
@@ -46,7 +54,10 @@ def write(path: Path, cases: Sequence[Case], labels: Sequence[str], found: Found
         "percentiles": [float(f"{p:.4g}") for p in PERCENTILES],
         "cases": {case.id: _data(case, labels, found[case.id]) for case in cases},
     }
-    html = env.get_template("scorecard.html.j2").render(
+    html = ENVIRONMENT.get_template("scorecard.html.j2").render(
+        compared=bool(changes),
+        changes=[d for d in changes if d.word not in ("same", "none")],
+        number=number,
         labels=labels,
         looks=looks,
         groups=_groups(cases, labels, cells),
@@ -59,9 +70,25 @@ def write(path: Path, cases: Sequence[Case], labels: Sequence[str], found: Found
         script=(HERE / "templates" / "scorecard.js").read_text(),
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
     )
+    return _save(path, html)
+
+
+def _save(path: Path, html: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(html, encoding="utf-8")
     return path
+
+
+def write_matrix(path: Path, labels: Sequence[str], found: Found, squares: Sequence[Square]) -> Path:
+    """Write the heat maps of a coexistence matrix."""
+    at = {(square.net, square.row, square.column): square for square in squares}
+    tables = [
+        {"net": net, "rows": {row: [at.get((net, row, column)) for column in labels] for row in labels}} for net in NETS
+    ]
+    html = ENVIRONMENT.get_template("matrix.html.j2").render(
+        labels=labels, tables=tables, from_s=f"{FROM_S:g}", seeds=FIRST_SEEDS, provenance=_provenance(found)
+    )
+    return _save(path, html)
 
 
 def _groups(cases: Sequence[Case], labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, Any]]:

@@ -12,16 +12,19 @@ from typing import Literal
 import numpy as np
 
 from hetlab.judge.case import Case, Judgement
-from hetlab.judge.measures import Seen, values
+from hetlab.judge.measures import Floats, Seen, values
+from hetlab.results.intervals import over_seeds
 
 Word = Literal["pass", "fail", "open", "value", "none"]
 RESAMPLES = 2000
 PRECISION = 0.03
+# The bootstrap of fewer values never leaves their range, which has the median in less than 95 % of all draws
+FEWEST = 6
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Median of the seeds' values, and its 95 % interval by bootstrap; ``missing``: seeds without a value."""
+    """Median of the seeds' values, and its 95 % interval; ``missing``: seeds without a value."""
 
     median: float
     low: float
@@ -40,9 +43,28 @@ def estimate(found: Sequence[float | None]) -> Estimate | None:
     have = np.array([v for v in found if v is not None], float)
     if not len(have):
         return None
-    draws = np.random.default_rng(1).choice(have, (RESAMPLES, len(have)))
-    low, high = np.percentile(np.median(draws, axis=1), [2.5, 97.5])
-    return Estimate(float(np.median(have)), float(low), float(high), len(have), len(found) - len(have))
+    low, high = _interval(have)
+    return Estimate(float(np.median(have)), low, high, len(have), len(found) - len(have))
+
+
+def number(found: Estimate | None) -> str:
+    """Median, and the interval where it has a width."""
+    if found is None:
+        return "none"
+    low, middle, high = f"{found.low:.3g}", f"{found.median:.3g}", f"{found.high:.3g}"
+    return middle if low == high else f"{middle} ({low}..{high})"
+
+
+def _interval(have: Floats) -> tuple[float, float]:
+    """95 % interval: bootstrap of the median; of few values Student's t around the mean, the median at least within."""
+    if len(have) >= FEWEST:
+        draws = np.random.default_rng(1).choice(have, (RESAMPLES, len(have)))
+        low, high = np.percentile(np.median(draws, axis=1), [2.5, 97.5])
+        return float(low), float(high)
+    found = over_seeds(have.tolist())
+    if found is None or not found.half:
+        return float(have[0]), float(have[0])
+    return min(found.mean - found.half, found.median), max(found.mean + found.half, found.median)
 
 
 @dataclass(frozen=True)

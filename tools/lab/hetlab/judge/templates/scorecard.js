@@ -126,13 +126,13 @@ function tradeoff(box, of) {
 // Mean of the seeds, one standard deviation around it, a dot for each
 function ellipse(svg, cc, found, X, Y) {
   if (!found.length) return;
-  const colour = colour(cc), mean = (k) => found.reduce((sum, p) => sum + p[k], 0) / found.length;
+  const fill = colour(cc), mean = (k) => found.reduce((sum, p) => sum + p[k], 0) / found.length;
   const spread = (k) => Math.sqrt(found.reduce((sum, p) => sum + (p[k] - mean(k)) ** 2, 0) / found.length);
   const [x, y] = [mean(0), mean(1)];
   svg.append(node("ellipse", {
-    cx: X(x), cy: Y(y), rx: Math.abs(X(x) - X(x + spread(0))), ry: Math.abs(Y(y) - Y(y + spread(1))), fill: colour, "fill-opacity": 0.2,
+    cx: X(x), cy: Y(y), rx: Math.abs(X(x) - X(x + spread(0))), ry: Math.abs(Y(y) - Y(y + spread(1))), fill, "fill-opacity": 0.2,
   }));
-  for (const p of found) svg.append(node("circle", {cx: X(p[0]), cy: Y(p[1]), r: 3, fill: colour}));
+  for (const p of found) svg.append(node("circle", {cx: X(p[0]), cy: Y(p[1]), r: 3, fill}));
   const label = node("text", {x: X(x) - 7, y: Y(y) - 6, "text-anchor": "end", "font-weight": 600});
   label.textContent = cc;
   svg.append(label);

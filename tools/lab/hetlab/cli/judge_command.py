@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0
+"""hetlab judge: arguments in; tables, rows, pages and an exit status out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hetlab.cli.arguments import JsonOption
+from hetlab.cli.campaigns import err, fail_on
+from hetlab.cli.candidates import variants_of
+from hetlab.cli.tables import show
+from hetlab.errors import LabError
+from hetlab.paths import BUILD
+
+if TYPE_CHECKING:
+    from hetlab.cli.judge import Session
+    from hetlab.judge.case import Case
+    from hetlab.judge.compare import Difference
+    from hetlab.judge.limits import Limits
+    from hetlab.judge.plan import Entrant
+    from hetlab.judge.verdict import Cell
+
+
+@dataclass(frozen=True)
+class Printing:
+    """How verdicts are told: JSON lines, another kind, or (neither) a table on the terminal."""
+
+    as_json: bool
+    kind: str
+    output: Path | None
+
+    def cells(self, cells: "Sequence[Cell]") -> None:
+        """Print or write verdicts."""
+        from hetlab.cli import judge, judged
+
+        if self.as_json:
+            for cell in cells:
+                print(judged.as_json(cell))
+        elif self.kind or self.output:
+            judged.write(cells, self.kind, self.output)
+        else:
+            show(judge.verdicts_table(cells))
+
+    def changes(self, found: "Sequence[Difference]") -> None:
+        """Print what changed."""
+        from hetlab.cli import judge, judged
+
+        if self.as_json:
+            judged.print_changes(found)
+        elif not self.kind:
+            show(judge.changes_table(found))
+
+
+def command(
+    ccs: Annotated[list[str] | None, typer.Argument(metavar="CC...", help="names or .c files, as --cc of run")] = None,
+    case: Annotated[list[str] | None, typer.Option(metavar="ID", help="how cases begin; repeatable")] = None,
+    group: Annotated[list[str] | None, typer.Option(metavar="GROUP,...", help="letter or word; repeatable")] = None,
+    quick: Annotated[bool, typer.Option(help="some 20 cases")] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="two: what got better or worse from the first")] = False,
+    matrix: Annotated[bool, typer.Option("--matrix", help="no cases: each beside each other, shares and harm")] = False,
+    seeds: Annotated[int, typer.Option(metavar="K", min=2, max=100, help="seeds at most, where they differ")] = 5,
+    limits: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML: what decides the exit status")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/judge")] = None,
+    as_json: JsonOption = False,
+    csv: Annotated[bool, typer.Option("--csv", help="a row for each verdict")] = False,
+    parquet: Annotated[bool, typer.Option("--parquet", help="the same; needs --output")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="a table")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="a table for the package booktabs")] = False,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="of --csv and so on; default: stdout")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="cases and what is asked; nothing is run")] = False,
+    machines: Annotated[
+        int | None, typer.Option("--machines", "--jobs", min=1, max=64, help="virtual machines side by side")
+    ] = None,
+) -> None:
+    """Judge congestion controls by the gauntlet, side by side.
+
+    What an earlier command measured is taken from there. Status 1 if a case was failed, or as --limits says.
+    """
+    from hetlab.cli import judge as judging
+    from hetlab.judge import case as cases
+    from hetlab.judge import limits as asked
+
+    named = cases.select(case or [], group or [], quick)
+    own = asked.read(limits) if limits else asked.Limits()
+    if limits:
+        named = asked.changed(own, limits, named, list(cases.every()))
+    if list_:
+        show(judging.cases_table(named))
+        return
+    printing = Printing(as_json, _kind(csv=csv, parquet=parquet, markdown=markdown, latex=latex), output)
+    under_test = _under_test(ccs or [], compare)
+    session = judging.Session(out or BUILD / "judge", machines, seeds)
+    if matrix:
+        _matrix(session, under_test, as_json)
+    else:
+        _judge(session, named, under_test, compare, printing, own)
+
+
+def _kind(**given: bool) -> str:
+    """The one kind of table that is asked for."""
+    kinds = [name for name, on in given.items() if on]
+    if len(kinds) > 1:
+        raise LabError(f"give --{kinds[0]} or --{kinds[1]}, not both")
+    return kinds[0] if kinds else ""
+
+
+def _under_test(ccs: list[str], compare: bool) -> "list[Entrant]":
+    from hetlab.judge.plan import entrants
+
+    if not ccs:
+        raise LabError("judge: name congestion controls, or --list")
+    found = entrants(variants_of(ccs))
+    if compare and len(found) != 2:
+        raise LabError(f"--compare: takes two congestion controls, not {len(found)}")
+    return found
+
+
+def _judge(
+    session: "Session",
+    named: "Sequence[Case]",
+    under_test: "Sequence[Entrant]",
+    compare: bool,
+    printing: Printing,
+    own: "Limits",
+) -> None:
+    """Verdicts; with ``compare`` what changed from the first to the second."""
+    from hetlab.cli.judge import cells_of
+    from hetlab.judge import scorecard
+    from hetlab.judge.compare import differences
+
+    found, campaign = session.gather(named, under_test)
+    cells, labels = cells_of(named, under_test, found), [e.label for e in under_test]
+    changes = differences(cells, *labels) if compare else []
+    if compare:
+        printing.changes(changes)
+    else:
+        printing.cells(cells)
+    card = scorecard.write(session.out / "scorecard.html", named, labels, found, cells, changes)
+    err.print(f"scorecard {card}", soft_wrap=True)
+    fail_on(campaign)
+    if not own.held([] if compare else cells, changes):
+        raise typer.Exit(1)
+
+
+def _matrix(session: "Session", under_test: "Sequence[Entrant]", as_json: bool) -> None:
+    from hetlab import paths
+    from hetlab.cli import judge as judging
+    from hetlab.judge import matrix, scorecard
+    from hetlab.judge.plan import Found
+
+    matrix.check(under_test)
+    found: Found = {}
+    scratch = paths.scratch("judge-")
+    campaign = session.carry_out(lambda lost: judging.without(matrix.wanting(under_test, found, scratch), lost), found)
+    squares = matrix.squares(under_test, found)
+    if as_json:
+        judging.print_squares(squares)
+    else:
+        show(*judging.matrix_tables(squares, [e.label for e in under_test]))
+    page = scorecard.write_matrix(session.out / "matrix.html", [e.label for e in under_test], found, squares)
+    err.print(f"matrix {page}", soft_wrap=True)
+    fail_on(campaign)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Verdicts as rows for other programs (JSON, CSV, Parquet) and as texts for papers (Markdown, LaTeX)."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from hetlab.cli import export
+from hetlab.errors import LabError
+from hetlab.judge.compare import Difference
+from hetlab.judge.verdict import Cell, Estimate, number
+
+SIGNS = {"pass": "+", "fail": "-", "open": "?", "value": "", "none": "n/a"}
+
+
+def rows(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """One flat row for each judgement of each congestion control."""
+    return [
+        {
+            "case": cell.case.id,
+            "group": cell.case.group,
+            "cc": cell.cc,
+            "measure": cell.judgement.measure,
+            "unit": cell.judgement.unit,
+            "asked": cell.judgement.text,
+            "grade": cell.judgement.grade,
+            "limit": cell.limit,
+            "verdict": cell.word,
+            **_numbers(cell.ours),
+            "source": cell.judgement.source,
+        }
+        for cell in cells
+    ]
+
+
+def _numbers(ours: Estimate | None) -> dict[str, Any]:
+    if ours is None:
+        return dict.fromkeys(("median", "low", "high", "seeds", "missing"))
+    return {"median": ours.median, "low": ours.low, "high": ours.high, "seeds": ours.n, "missing": ours.missing}
+
+
+def changes(found: Sequence[Difference]) -> list[dict[str, Any]]:
+    """One flat row for each judgement that two were compared by."""
+    return [
+        {
+            "case": d.case.id,
+            "group": d.case.group,
+            "asked": d.judgement.text,
+            "change": d.word,
+            "percent": d.percent,
+            **{f"before_{k}": v for k, v in _numbers(d.before).items()},
+            **{f"after_{k}": v for k, v in _numbers(d.after).items()},
+        }
+        for d in found
+    ]
+
+
+def print_changes(found: Sequence[Difference]) -> None:
+    """A JSON object on a line for each."""
+    for row in changes(found):
+        print(json.dumps(row))
+
+
+def as_json(cell: Cell) -> str:
+    """One judgement as a JSON object on one line."""
+    ours = None if cell.ours is None else asdict(cell.ours)
+    asked = {("with" if k == "with_" else k): v for k, v in asdict(cell.judgement).items()}
+    found = {"case": cell.case.id, "group": cell.case.group, "cc": cell.cc, "asked": asked}
+    return json.dumps(found | {"limit": cell.limit, "ours": ours, "verdict": cell.word})
+
+
+def write(cells: Sequence[Cell], kind: str, output: Path | None) -> None:
+    """To a file, or stdout without; LabError where it cannot be written."""
+    if not kind:
+        raise LabError("--output needs --csv, --markdown, --latex or --parquet")
+    if kind == "parquet":
+        if output is None:
+            raise LabError("--parquet needs --output FILE")
+        export.writing(output, lambda: export.write_parquet(rows(cells), output))
+        return
+    text = export.as_csv(rows(cells)) if kind == "csv" else _tabulated(cells, kind)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        export.writing(output, lambda: output.write_text(text, encoding="utf-8"))
+
+
+def _tabulated(cells: Sequence[Cell], kind: str) -> str:
+    """A row for each judgement, a column for each congestion control."""
+    import tabulate
+
+    ccs = list(dict.fromkeys(cell.cc for cell in cells))
+    lines = []
+    for (case, at), row in groupby(cells, key=lambda c: (c.case.id, c.case.judge.index(c.judgement))):
+        of = list(row)
+        unit = f" ({of[0].judgement.unit})" if of[0].judgement.unit else ""
+        lines.append([case if at == 0 else "", of[0].judgement.text + unit, *(short(cell) for cell in of)])
+    style = "pipe" if kind == "markdown" else "latex_booktabs"
+    align = ("left", "left", *("right" for _cc in ccs))
+    return (
+        str(tabulate.tabulate(lines, ["case", "asked", *ccs], tablefmt=style, disable_numparse=True, colalign=align))
+        + "\n"
+    )
+
+
+def short(cell: Cell) -> str:
+    """Value, interval and sign: ``0.94 (0.93..0.95) +``."""
+    if cell.ours is None:
+        return f"none {SIGNS[cell.word]}".strip()
+    return f"{number(cell.ours)} {SIGNS[cell.word]}".strip()
