@@ -15,7 +15,7 @@ DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas we
 
 .PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
 	check-hostile check-vm check-debug check-quic claims figures cost cpu-cost lint matrix distclean dkms-install \
-	dkms-uninstall deb dist docs docs-data
+	dkms-uninstall deb dist docs docs-data gauntlet
 
 all: modules
 
@@ -56,6 +56,9 @@ help:
 	@echo "make check-quic      flows of quic-go, quinn and aioquic (docs/quic.md)"
 	@echo "make claims          the papers' claims and thresholds of real networks, judged"
 	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
+	@echo "make gauntlet        hetlab judge's quick cases for each congestion control of the"
+	@echo "                     kernel and ours (half an hour): docs/data/gauntlet.jsonl,"
+	@echo "                     $(BUILD)/gauntlet/scorecard.html; QUICK=: all cases"
 	@echo "make docs            write the numbers of docs/data into README and docs"
 	@echo "make docs-data       measure them again; NAME=... one of docs/data alone"
 	@echo "make cost            what the Santa Cruz option costs: bytes, merging, CPU time"
@@ -74,6 +77,16 @@ kernel: setup
 kernels: kernel
 	@$(HETLAB) kernel --patched
 	@$(HETLAB) kernel --patched --debug
+
+# Every congestion control of the kernel and of this tree, and a rank for the next one; QUICK= for all cases (hours)
+QUICK ?= --quick
+IN_TREE := reno cubic bbr bic cdg dctcp highspeed htcp hybla illinois lp nv scalable vegas veno westwood yeah
+OURS := santacruz westwood_fr westwood_gfr hybla_ext
+gauntlet: kernel
+	@mkdir -p $(BUILD)/gauntlet
+	@$(HETLAB) judge $(IN_TREE) $(OURS) $(QUICK) --seeds 3 --out $(BUILD)/gauntlet --json > $(BUILD)/gauntlet/verdicts || \
+		[ $$? = 1 ]  # 1: some case is failed by somebody
+	@mv $(BUILD)/gauntlet/verdicts docs/data/gauntlet.jsonl
 
 demo: kernel
 	@rm -rf $(BUILD)/demo

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,8 @@ OPTION_PATCH = TOP / "santacruz_opt.patch"
 # Lines that make prints for a whole build; only the progress bar depends on it
 BUILD_STEPS = {"um": 1800, "x86_64": 2150}
 TARGETS = {"um": ["linux", "modules"], "x86_64": ["bzImage", "modules"]}
+PATCHED_FILE = re.compile(r"^\+\+\+ \S", re.M)
+ADDED_CONTROL = re.compile(r"^\+config (TCP_CONG_\w+)", re.M)
 COMPILERS = re.compile(r"^\s+(CC|AS|AR|LD|HOSTCC|GEN)\b")
 
 
@@ -93,15 +95,34 @@ def _tail(log: Path, lines: int = 15) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
 
 
-def _inputs(patched: bool, debug: bool) -> tuple[list[Path], list[Path]]:
-    """Patches and configuration fragments of a variant."""
+def _inputs(patched: bool, debug: bool, own: Sequence[Path] = ()) -> tuple[list[Path], list[Path]]:
+    """Patches and configuration fragments of a variant; ``own``: patches of the user's."""
     patches = sorted((KERNEL_DIR / "patches").glob("*.patch"))
     if patched:
         if not OPTION_PATCH.is_file():
             raise LabError("--patched: this tree has no santacruz_opt.patch")
         patches.append(OPTION_PATCH)
     names = ["lab.config", *(["santacruz.config"] if patched else []), *(["debug.config"] if debug else [])]
-    return patches, [KERNEL_DIR / "config" / name for name in names]
+    return [*patches, *own], [*(KERNEL_DIR / "config" / name for name in names), *_switched_on(own)]
+
+
+def _switched_on(own: Sequence[Path]) -> list[Path]:
+    """A configuration fragment with the congestion controls that patches of the user's add; LabError for no patch."""
+    found: list[str] = []
+    for patch in own:
+        try:
+            text = patch.read_text(errors="replace")
+        except OSError as err:
+            raise LabError(f"--patch {patch}: {err.strerror or err}") from err
+        if not PATCHED_FILE.search(text):
+            raise LabError(f"--patch {patch}: no patch: it has no line '+++ FILE'")
+        found += [f"CONFIG_{name}=y\n" for name in ADDED_CONTROL.findall(text)]
+    if not found:
+        return []
+    fragment = BUILD / "kernel" / f"own-{digest(*(line.encode() for line in found))}.config"
+    fragment.parent.mkdir(parents=True, exist_ok=True)
+    fragment.write_text("".join(found))
+    return [fragment]
 
 
 def source_version() -> str:
@@ -133,9 +154,9 @@ def built(patched: bool = False) -> Kernel | None:
     return k if complete(k.source, "Makefile") and complete(k.out, "linux") else None
 
 
-def kernel(console: Console, patched: bool = False, debug: bool = False) -> Kernel:
-    """The lab's kernel, built if it is not there yet; ``debug`` has KASAN and UBSAN."""
-    patches, configs = _inputs(patched, debug)
+def kernel(console: Console, patched: bool = False, debug: bool = False, own: Sequence[Path] = ()) -> Kernel:
+    """The lab's kernel, built if it is not there yet; ``debug`` has KASAN and UBSAN, ``own``: patches of the user's."""
+    patches, configs = _inputs(patched, debug, own)
     k = _wanted(patches, configs)
     return ensure(console, k, patches, "linux", lambda: build(console, k, "um", "x86_64_defconfig", configs))
 
@@ -168,7 +189,9 @@ def unpack(console: Console, source: Path, patches: list[Path]) -> None:
     source.mkdir(parents=True)
     run(["tar", "xf", str(TARBALL), "-C", str(source), "--strip-components=1"], log, "unpacking")
     for patch in patches:
-        run(["patch", "-d", str(source), "-p1", "--fuzz=0", "-i", str(patch)], log, f"applying {patch.name}")
+        # Patches of others are for other releases, too
+        fuzz = 0 if patch.is_relative_to(TOP) else 2
+        run(["patch", "-d", str(source), "-p1", f"--fuzz={fuzz}", "-i", str(patch)], log, f"applying {patch.name}")
     (source / ".complete").touch()
 
 

@@ -28,6 +28,7 @@ from hetlab.cli.arguments import (
     OnOption,
     OutOption,
     PatchedOption,
+    PatchOption,
     ReceiverAddressOption,
     ReceiverOption,
     ResumeOption,
@@ -107,6 +108,7 @@ def run_command(
     as_json: JsonOption = False,
     each: EachOption = False,
     patched: PatchedOption = None,
+    patch: PatchOption = None,
     machines: MachinesOption = None,
     dry_run: DryRunOption = False,
     resume: ResumeOption = False,
@@ -124,7 +126,9 @@ def run_command(
     loaded = [s for name in scenarios for s in files.load(name, set_)]
     if patched is None:
         patched = any(point.scenario.needs_option for point in loaded)
-    variants = variants_of(cc or [], patched, on)
+    if patch and on != "virtual":
+        raise LabError(f"--patch: changes the lab's kernel, which --on {on} does not run")
+    variants = variants_of(cc or [], patched, on, patches=patch or ())
     planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds), trace)
     planned = [options.fit(job, two) for job in planned] if two else planned
     if resume and not out:
@@ -142,7 +146,7 @@ def run_command(
         if as_json:
             print(json.dumps(as_plain(result)), flush=True)
 
-    places = {"virtual": virtual(machines), "vm": emulated(kernel_, clock, machines), "host": this_machine}
+    places = {"virtual": virtual(machines, patch or ()), "vm": emulated(kernel_, clock, machines), "host": this_machine}
     campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched, resume)
     if not as_json and rows:
         show_results(in_order(rows, planned), each)
@@ -243,6 +247,7 @@ def exec_command(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="what to run, after --")],
     patched: Annotated[bool, typer.Option(help="kernel with the Santa Cruz option")] = False,
     debug: Annotated[bool, typer.Option(help="kernel with KASAN and UBSAN")] = False,
+    patch: PatchOption = None,
     on: Annotated[Literal["virtual", "vm"], typer.Option(help="User-Mode Linux, or Debian's kernel")] = "virtual",
     kernel_: Annotated[Literal["6.12", "6.1"], typer.Option("--kernel", help="of --on vm")] = "6.12",
     clock: Annotated[Literal["icount", "real"], typer.Option(help="of --on vm, see hetlab run")] = "icount",
@@ -270,15 +275,15 @@ def exec_command(
     if on == "vm":
         from hetlab.machines import exec_qemu
 
-        if patched or debug or cc:
-            raise LabError("exec --on vm: Debian's kernels are neither --patched nor --debug, and load no --cc")
+        if patched or debug or cc or patch:
+            raise LabError("exec --on vm: Debian's kernels have no --patched, --debug or --patch, and load no --cc")
         libraries = qemu_files.environment(err) if environment else None
         raise typer.Exit(
             exec_qemu.execute(qemu_files.stock(err, kernel_), clock, command, wall_limit, libraries, named)
         )
     from hetlab.machines.exec_uml import execute
 
-    k = kernel.kernel(err, patched, debug)
+    k = kernel.kernel(err, patched, debug, patch or ())
     modules = kernel.modules(err, k)
     kernel.tools(err)
     if kernel.have_clang():  # HetLink says what is missing where it needs it
@@ -346,6 +351,23 @@ def report_command(
         raise LabError(f"{directory}: no such directory")
     path = write_report(directory, output or directory / "report.html", title, format_ or ["png"])
     print(path)
+
+
+@app.command("qlog")
+def qlog_command(
+    run: Annotated[Path, typer.Argument(metavar="DIR", help="directory of one run, with a result.json")],
+    flow: Annotated[str | None, typer.Option(metavar="NAME", help="default: the first TCP flow")] = None,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="default: stdout")] = None,
+) -> None:
+    """A TCP flow of a run as qlog, for qvis and tools like it."""
+    from hetlab.cli.export import writing
+    from hetlab.results import qlog
+
+    text = json.dumps(qlog.document(run, flow), separators=(",", ":")) + "\n"
+    if output:
+        writing(output, lambda: output.write_text(text, encoding="utf-8"))
+    else:
+        sys.stdout.write(text)
 
 
 @app.command("table")

@@ -40,6 +40,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="one JSON object per ru
 PatchedOption = Annotated[
     bool | None, typer.Option(help="kernel with the Santa Cruz option; default: if a scenario sets its sysctl")
 ]
+PatchOption = Annotated[
+    list[Path] | None,
+    typer.Option("--patch", metavar="FILE", help="patch to the lab's kernel, which is built for it; repeatable"),
+]
 MachinesOption = Annotated[int | None, typer.Option(min=1, max=64, help="virtual machines side by side")]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="what would be run, and about how long it takes; nothing is run")

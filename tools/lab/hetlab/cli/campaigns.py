@@ -3,7 +3,7 @@
 
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,11 +113,11 @@ def draw_trace(directory: Path, result: RunResult) -> None:
     pictures.draw_trace(runs.Run(directory, result))
 
 
-def virtual(machines: int | None) -> RunnerFactory:
-    """Virtual-time machines."""
+def virtual(machines: int | None, own: Sequence[Path] = ()) -> RunnerFactory:
+    """Virtual-time machines; ``own``: patches of the user's to their kernel."""
 
     def make_runner(patched: bool, planned: list[Job]) -> tuple[Runner, dict[str, str]]:
-        k = kernel.kernel(err, patched)
+        k = kernel.kernel(err, patched, own=own)
         modules = kernel.modules(err, k)
         offered.check(planned, offered.offered(k, modules))
         return VirtualRunner(k.executable, modules, machines), kernel.hashes(k, modules)

@@ -4,6 +4,7 @@
 import re
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from hetlab.build import kernel, offered
 from hetlab.candidates import module, sources
@@ -22,11 +23,16 @@ def loads(variants: Sequence[jobs.Variant]) -> list[str]:
 
 
 def variants_of(
-    texts: Sequence[str], patched: bool = False, on: str = "virtual", k: kernel.Kernel | None = None
+    texts: Sequence[str],
+    patched: bool = False,
+    on: str = "virtual",
+    k: kernel.Kernel | None = None,
+    patches: Sequence[Path] = (),
 ) -> list[jobs.Variant]:
     """Congestion controls with parameters; ``FILE.c[@NAME][:param=value,...]`` is built, and is all that it registers.
 
-    LabError where one cannot be had. ``k``: the kernel that they are for; None: the lab's, ``patched`` or not.
+    LabError where one cannot be had. ``k``: the kernel that they are for; None: the lab's, ``patched`` or not,
+    with ``patches`` of the user's.
     """
     found: list[jobs.Variant] = []
     for text in texts:
@@ -36,7 +42,7 @@ def variants_of(
         elif on != "virtual":
             raise LabError(f"--cc {text}: files of one's own are run in virtual time only, not --on {on}")
         else:
-            found += _built(text, file, k or kernel.kernel(err, patched), {v.cc for v in found})
+            found += _built(text, file, k or kernel.kernel(err, patched, own=patches), {v.cc for v in found})
     return found
 
 

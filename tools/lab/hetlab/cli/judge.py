@@ -28,11 +28,12 @@ from hetlab.results.campaign import Campaign
 
 @dataclass(frozen=True)
 class Session:
-    """Where runs of a command are kept and carried out: results, machines at a time, seeds at most."""
+    """Where runs of a command are kept and carried out: results, machines at a time, seeds at most, kernel."""
 
     out: Path
     machines: int | None
     most: int
+    patches: tuple[Path, ...] = ()
 
     def gather(self, cases: Sequence[Case], under_test: Sequence[Entrant]) -> tuple[Found, Campaign]:
         """All runs that the cases need, those that are there taken; seeds until the numbers are sharp."""
@@ -63,7 +64,9 @@ class Session:
         failed: list[tuple[Job, str]] = []
         planned, campaign = wanting(failed), None
         while planned or campaign is None:
-            campaign = carry_out(planned, virtual(self.machines), self.out, keep, resume=True, tell_others=False)
+            campaign = carry_out(
+                planned, virtual(self.machines, self.patches), self.out, keep, resume=True, tell_others=False
+            )
             failed += campaign.failed
             planned = wanting(failed)
         campaign.failed = failed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hetlab.cli.arguments import JsonOption
+from hetlab.cli.arguments import JsonOption, PatchOption
 from hetlab.cli.campaigns import err, fail_on
 from hetlab.cli.candidates import variants_of
 from hetlab.cli.tables import show
@@ -63,6 +63,7 @@ def command(
     matrix: Annotated[bool, typer.Option("--matrix", help="no cases: each beside each other, shares and harm")] = False,
     seeds: Annotated[int, typer.Option(metavar="K", min=2, max=100, help="seeds at most, where they differ")] = 5,
     limits: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML: what decides the exit status")] = None,
+    patch: PatchOption = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/judge")] = None,
     as_json: JsonOption = False,
     csv: Annotated[bool, typer.Option("--csv", help="a row for each verdict")] = False,
@@ -91,8 +92,8 @@ def command(
         show(judging.cases_table(named))
         return
     printing = Printing(as_json, _kind(csv=csv, parquet=parquet, markdown=markdown, latex=latex), output)
-    under_test = _under_test(ccs or [], compare)
-    session = judging.Session(out or BUILD / "judge", machines, seeds)
+    under_test = _under_test(ccs or [], compare, patch or ())
+    session = judging.Session(out or BUILD / "judge", machines, seeds, tuple(patch or ()))
     if matrix:
         _matrix(session, under_test, as_json)
     else:
@@ -107,12 +108,12 @@ def _kind(**given: bool) -> str:
     return kinds[0] if kinds else ""
 
 
-def _under_test(ccs: list[str], compare: bool) -> "list[Entrant]":
+def _under_test(ccs: list[str], compare: bool, patches: Sequence[Path]) -> "list[Entrant]":
     from hetlab.judge.plan import entrants
 
     if not ccs:
         raise LabError("judge: name congestion controls, or --list")
-    found = entrants(variants_of(ccs))
+    found = entrants(variants_of(ccs, patches=patches))
     if compare and len(found) != 2:
         raise LabError(f"--compare: takes two congestion controls, not {len(found)}")
     return found

@@ -11,6 +11,7 @@ from typing import Any
 
 from hetlab.cli import export
 from hetlab.errors import LabError
+from hetlab.judge.baseline import rank
 from hetlab.judge.compare import Difference
 from hetlab.judge.verdict import Cell, Estimate, number
 
@@ -31,6 +32,7 @@ def rows(cells: Sequence[Cell]) -> list[dict[str, Any]]:
             "limit": cell.limit,
             "verdict": cell.word,
             **_numbers(cell.ours),
+            "rank": str(rank(cell) or "") or None,
             "source": cell.judgement.source,
         }
         for cell in cells
@@ -66,11 +68,10 @@ def print_changes(found: Sequence[Difference]) -> None:
 
 
 def as_json(cell: Cell) -> str:
-    """One judgement as a JSON object on one line."""
-    ours = None if cell.ours is None else asdict(cell.ours)
+    """One judgement as a JSON object on one line: the rows' keys, and how it was asked."""
+    (row,) = rows([cell])
     asked = {("with" if k == "with_" else k): v for k, v in asdict(cell.judgement).items()}
-    found = {"case": cell.case.id, "group": cell.case.group, "cc": cell.cc, "asked": asked}
-    return json.dumps(found | {"limit": cell.limit, "ours": ours, "verdict": cell.word})
+    return json.dumps(row | {"judge": asked})
 
 
 def write(cells: Sequence[Cell], kind: str, output: Path | None) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from hetlab.judge.baseline import rank
 from hetlab.judge.case import Case, Judgement
 from hetlab.judge.compare import Difference
 from hetlab.judge.curves import PERCENTILES, curves, delay_percentiles
@@ -142,9 +143,9 @@ def _row(case: Case, j: Judgement, labels: Sequence[str], cells: Sequence[Cell])
 def _cell(cell: Cell, case: Case, j: Judgement) -> dict[str, Any]:
     ours = cell.ours
     if ours is None:
-        return {"word": cell.word, "text": "none", "spread": ""}
+        return {"word": cell.word, "text": "none", "spread": "", "rank": ""}
     spread = "" if ours.low == ours.high else f"{ours.low:.3g} to {ours.high:.3g}, {ours.n} seeds"
-    return {"word": cell.word, "text": f"{ours.median:.3g}", "spread": spread}
+    return {"word": cell.word, "text": f"{ours.median:.3g}", "spread": spread, "rank": str(rank(cell) or "")}
 
 
 def _limit_text(j: Judgement) -> str:
