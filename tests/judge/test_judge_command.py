@@ -28,7 +28,7 @@ def verdicts(done: Any) -> list[dict[str, Any]]:
 
 
 def test_the_same_again_and_after_an_interruption(hetlab: Hetlab, tmp_path: Path) -> None:
-    """Interrupted at a random moment, then gone on with: the same verdicts to the letter, and what was there is kept."""
+    """Interrupted at a random moment, then gone on with: the same to the letter, and what was there is kept."""
     words = ("judge", "reno", "cubic", *SHORT, "--json", "--out")
     whole = hetlab(*words, tmp_path / "whole")
     assert len(verdicts(whole)) > 6
@@ -59,7 +59,7 @@ def test_own_file_beside_the_kernels(hetlab: Hetlab, tmp_path: Path) -> None:
     assert "\\begin{tabular}" in hetlab(*words, "--latex").stdout
 
 
-@pytest.mark.parametrize("name", ["never_returns", "divides"])
+@pytest.mark.parametrize("name", ["endless", "divides"])
 def test_one_that_breaks_the_kernel_costs_its_own_runs(hetlab: Hetlab, tmp_path: Path, name: str) -> None:
     broken = TOP / "tests" / "candidates" / "sources" / f"tcp_{name}.c"
     done = hetlab("judge", broken, "reno", "--case", "a-512k", "--json", "--out", tmp_path)
