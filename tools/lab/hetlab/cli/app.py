@@ -345,11 +345,12 @@ def report_command(
 
     Its pictures are beside it, in plots/.
     """
+    from hetlab.judge.charts import of_groups
     from hetlab.report.page import write_report
 
     if not directory.is_dir():
         raise LabError(f"{directory}: no such directory")
-    path = write_report(directory, output or directory / "report.html", title, format_ or ["png"])
+    path = write_report(directory, output or directory / "report.html", title, format_ or ["png"], of_groups)
     print(path)
 
 

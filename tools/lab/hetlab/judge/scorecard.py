@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The scorecard: one HTML file that needs nothing but itself. Tables without scripts, curves with uPlot."""
 
-import json
+import re
 import shlex
 from collections.abc import Sequence
 from itertools import groupby
@@ -10,16 +10,15 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from hetlab.judge import charts
 from hetlab.judge.baseline import rank
 from hetlab.judge.case import Case, Judgement
 from hetlab.judge.compare import Difference
-from hetlab.judge.curves import PERCENTILES, curves, delay_percentiles
 from hetlab.judge.matrix import FROM_S, NETS, Square
 from hetlab.judge.measures import Seen
 from hetlab.judge.plan import FIRST_SEEDS, Found, point_of
 from hetlab.judge.verdict import Cell, Word, number, passed
 from hetlab.plots import network, style
-from hetlab.report.description import event_marks
 
 HERE = Path(__file__).parent
 SIGNS: dict[Word, str] = {"pass": "✓", "fail": "✗", "open": "?", "value": "·", "none": "-"}
@@ -48,28 +47,25 @@ def write(
     changes: Sequence[Difference] = (),
 ) -> Path:
     """Write the scorecard of these congestion controls; ``changes``: from the first to the second, if that is asked."""
-    looks = style.styles(labels)
     sections = [_section(case, labels, found[case.id], cells) for case in cases]
-    data = {
-        "ccs": {label: {"colour": looks[label].colour, "dash": list(looks[label].dash)} for label in labels},
-        "percentiles": [float(f"{p:.4g}") for p in PERCENTILES],
-        "cases": {case.id: _data(case, labels, found[case.id]) for case in cases},
+    drawn = {
+        case.id: charts.case(point_of(case)[1], {label: found[case.id].get(label, []) for label in labels})
+        for case in cases
     }
     html = ENVIRONMENT.get_template("scorecard.html.j2").render(
         compared=bool(changes),
         changes=[d for d in changes if d.word not in ("same", "none")],
         number=number,
         labels=labels,
-        looks=looks,
+        looks=charts.looks(labels),
         groups=_groups(cases, labels, cells),
         sections=sections,
         signs=SIGNS,
         words=WORDS,
         provenance=_provenance(found),
-        uplot=(HERE / "vendor" / "uPlot.iife.min.js").read_text(),
-        uplot_css=(HERE / "vendor" / "uPlot.min.css").read_text(),
-        script=(HERE / "templates" / "scorecard.js").read_text(),
-        data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
+        charts_style=charts.styles(),
+        script=charts.script(),
+        data=charts.data(labels, drawn),
     )
     return _save(path, html)
 
@@ -123,7 +119,7 @@ def _section(case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cel
         for j in case.judge
     ]
     seeds = sorted({run.result.seed for of in runs.values() for run in of})
-    words = [*("tools/hetlab", "judge"), *labels, "--case", case.id]
+    words = ["tools/hetlab", "judge", *(re.sub(r" \(\d+\)$", "", label) for label in labels), "--case", case.id]
     return {
         "case": case,
         "title": point.scenario.title,
@@ -160,25 +156,6 @@ def _limit_text(j: Judgement) -> str:
 def _inline(svg: str) -> str:
     """An SVG without its XML head, to stand in a page."""
     return svg[svg.index("<svg") :]
-
-
-def _data(case: Case, labels: Sequence[str], runs: dict[str, list[Seen]]) -> dict[str, Any]:
-    """What the scripts draw of a case: curves of the first seed, delays and points of all."""
-    _point, sc = point_of(case)
-    have = {label: sorted(runs[label], key=lambda run: run.result.seed) for label in labels if runs.get(label)}
-    return {
-        "events": [[at, text] for at, text in event_marks(sc)],
-        "curves": {label: curves(of[0]) for label, of in have.items()},
-        "delays": {label: delay_percentiles(of) for label, of in have.items()},
-        "points": {label: [_point_of(run) for run in of] for label, of in have.items()},
-    }
-
-
-def _point_of(run: Seen) -> list[float | None]:
-    """95th percentile of the queueing delay (ms), and goodput of all TCP flows (Mbit/s)."""
-    delay = run.result.queueing_ms
-    total = run.megabits(None, 0, run.end_s) / run.end_s
-    return [None if delay is None else round(delay.p95, 3), round(total, 4)]
 
 
 def _provenance(found: Found) -> list[tuple[str, str]]:

@@ -5,7 +5,8 @@ The page needs nothing but itself; the plots are also beside it, in ``plots/``.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,26 @@ from hetlab.results import store
 TEMPLATES = Path(__file__).with_name("templates")
 
 
-def write_report(directory: Path, output: Path, title: str, formats: Sequence[str] = PNG) -> Path:
+@dataclass(frozen=True)
+class Charts:
+    """Curves that zoom: style sheet, script, and its data, JSON by the anchors of the scenarios."""
+
+    style: str
+    script: str
+    data: str
+
+
+def write_report(
+    directory: Path,
+    output: Path,
+    title: str,
+    formats: Sequence[str] = PNG,
+    charts_of: Callable[[Sequence[Group]], Charts] | None = None,
+) -> Path:
     """Write the page for all runs below ``directory``, and its plots beside it; names on stderr what is no result.
 
-    ``formats``: of the plots beside it, png, svg or pdf; the page itself carries PNGs.
+    ``formats``: of the plots beside it, png, svg or pdf; the page itself carries PNGs. ``charts_of``: makes curves that
+    zoom.
     """
     skipped: list[str] = []
     try:
@@ -41,13 +58,13 @@ def write_report(directory: Path, output: Path, title: str, formats: Sequence[st
         pictures.mkdir(parents=True, exist_ok=True)
         sweeps = sweeps_of(groups, pictures, formats)
         sections = [_section(g, pictures, formats) for g in groups]
-        output.write_text(_render(title, sweeps, sections), encoding="utf-8")
+        output.write_text(_render(title, sweeps, sections, charts_of(groups) if charts_of else None), encoding="utf-8")
     except (OSError, ValueError, KeyError) as err:
         raise LabError(f"{directory}: cannot report on these results: {err!r}") from err
     return output
 
 
-def _render(title: str, sweeps: list[dict[str, Any]], sections: list[dict[str, Any]]) -> str:
+def _render(title: str, sweeps: list[dict[str, Any]], sections: list[dict[str, Any]], charts: Charts | None) -> str:
     env = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -58,7 +75,7 @@ def _render(title: str, sweeps: list[dict[str, Any]], sections: list[dict[str, A
     env.filters["linked"] = linked
     rule = {"same": f"{100 * SAME:g} %", "as_fast": f"{100 * AS_FAST:g} %"}
     return env.get_template("report.html.j2").render(
-        title=title, sweeps=sweeps, sections=sections, terms=terms(), rule=rule
+        title=title, sweeps=sweeps, sections=sections, terms=terms(), rule=rule, charts=charts
     )
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Curves of the scorecard. All panels of a case zoom together: drag to zoom, double click to go back.
+// Curves of scorecard and report. All panels of a case zoom together: drag to zoom, double click to go back.
 "use strict";
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const PANELS = {
@@ -27,7 +27,7 @@ function lines(name, of) {
   for (const [cc, run] of Object.entries(of.curves)) {
     (run.panels[name] || []).forEach((values, i) => {
       const flow = run.names.length > 1 && name !== "queue" ? " " + run.names[i] : "";
-      series.push({label: cc + flow, stroke: colour(cc), width: 1.5, dash: DASHES[i % DASHES.length], spanGaps: false});
+      series.push({label: cc + flow, stroke: colour(cc), width: 1.5, dash: i ? DASHES[i % DASHES.length] : DATA.ccs[cc].dash, spanGaps: false});
       rows.push(values);
     });
   }
@@ -109,7 +109,7 @@ function tradeoff(box, of) {
   const X = (v) => w - 12 - (w - left - 24) * v / maxX, Y = (v) => h - low - (h - low - top) * v / maxY;
   const svg = node("svg", {width: w, height: h, role: "img", "aria-label": "goodput against queueing delay"});
   const text = (x, y, words, anchor = "middle") => svg.append(Object.assign(node("text", {x, y, "text-anchor": anchor}), {textContent: words}));
-  text(w / 2, 14, "goodput against delay, up and right is better");
+  text(w / 2, 14, "goodput (Mbit/s) against delay: up and right is better");
   for (let i = 0; i <= 4; i++) {
     const [x, y] = [maxX * i / 4, maxY * i / 4];
     svg.append(node("line", {x1: X(x), x2: X(x), y1: top, y2: h - low, stroke: css("--line")}));
@@ -118,7 +118,6 @@ function tradeoff(box, of) {
     text(left - 5, Y(y) + 4, y.toPrecision(3), "end");
   }
   text(w / 2, h - 4, "95th percentile of the queueing delay (ms)");
-  text(4, top - 4, "Mbit/s", "start");
   for (const [cc, found] of Object.entries(of.points)) ellipse(svg, cc, found.filter(([x]) => x !== null), X, Y);
   box.append(svg);
 }
@@ -133,7 +132,8 @@ function ellipse(svg, cc, found, X, Y) {
     cx: X(x), cy: Y(y), rx: Math.abs(X(x) - X(x + spread(0))), ry: Math.abs(Y(y) - Y(y + spread(1))), fill, "fill-opacity": 0.2,
   }));
   for (const p of found) svg.append(node("circle", {cx: X(p[0]), cy: Y(p[1]), r: 3, fill}));
-  const label = node("text", {x: X(x) - 7, y: Y(y) - 6, "text-anchor": "end", "font-weight": 600});
+  const early = X(x) < 160;  // no room for a name on the left
+  const label = node("text", {x: X(x) + (early ? 7 : -7), y: Y(y) - 6, "text-anchor": early ? "start" : "end", "font-weight": 600});
   label.textContent = cc;
   svg.append(label);
 }
@@ -145,8 +145,8 @@ function node(name, attributes) {
 }
 
 function draw(details) {
-  const room = details.querySelector(".charts"), of = DATA.cases[room.dataset.case];
-  if (room.childElementCount || !Object.keys(of.curves).length) return;
+  const room = details.querySelector(".charts"), of = room && DATA.cases[room.dataset.case];
+  if (!of || room.childElementCount || !Object.keys(of.curves).length) return;
   const names = Object.keys(PANELS).filter((name) => Object.values(of.curves).some((run) => run.panels[name]));
   const makers = [tradeoff, distribution, ...names.map((name) => (box) => panel(box, name, of, room.dataset.case))];
   // All boxes first: the width of one depends on how many there are
@@ -164,8 +164,9 @@ function open() {
 
 for (const details of document.querySelectorAll("details")) {
   details.addEventListener("toggle", () => details.open && draw(details));
+  if (details.open) draw(details);
 }
-document.getElementById("all").addEventListener("click", () => {
+document.getElementById("all")?.addEventListener("click", () => {
   for (const details of document.querySelectorAll("details")) details.open = true;
 });
 addEventListener("hashchange", open);
