@@ -4,6 +4,7 @@
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -215,13 +216,47 @@ def test_seeds(seen: Seen) -> None:
     (e,) = plan.entrants([Variant("reno")])
     one = case.Case(id="x", group="A a", judge=(judgement(at_least=0.5),))
     other = Seen(seen.directory, replace(seen.result, seed=2))
-    assert plan._seeds(one, e, [], 5, precise=True) == [1, 2]
-    assert plan._seeds(one, e, [seen], 5, precise=True) == [2]
-    assert plan._seeds(one, e, [seen, other], 5, precise=True) == []
+
+    def seeds(*runs: Seen, most: int = 5) -> list[int]:
+        return plan._seeds(one, e, {"reno": list(runs)}, most, precise=True)
+
+    assert seeds() == [1, 2]
+    assert seeds(seen) == [2]
+    assert seeds(seen, other) == []
     flows = tuple(replace(f, goodput_mbit=9) for f in seen.result.flows)
     differs = Seen(seen.directory, replace(seen.result, seed=2, flows=flows))
-    assert plan._seeds(one, e, [seen, differs], 5, precise=True) == []  # the measure itself is the same
-    assert plan._seeds(one, e, [seen, differs], 1, precise=True) == []
+    assert seeds(seen, differs) == []  # the measure itself is the same
+    assert seeds(seen, differs, most=1) == []
+
+
+def test_references_run_the_same_seeds(seen: Seen) -> None:
+    one = case.Case(id="x", group="A a", judge=(judgement(at_least=0.9, of="cubic"),))
+    reno, cubic = plan.entrants([Variant("reno"), Variant("cubic")])
+    runs = {"reno": [replace(seen, result=replace(seen.result, seed=n)) for n in (1, 2, 3)]}
+    planned = plan._beside(one, [reno], runs, [(reno, 4)])
+    assert [(e.label, seed) for e, seed in planned] == [("cubic", n) for n in (1, 2, 3, 4)]
+    runs["cubic"] = runs["reno"][:2]
+    assert [seed for _e, seed in plan._beside(one, [reno, cubic], runs, [(cubic, 3)])] == []
+    (reno2,) = plan.entrants([Variant("reno"), Variant("reno")])[1:]
+    runs = {"reno (2)": [replace(seen, result=replace(seen.result, seed=1001))]}
+    assert [seed for _e, seed in plan._beside(one, [reno2], runs, [])] == [1]
+
+
+def test_comparisons_are_seed_by_seed() -> None:
+    """Values that differ by a factor of two from seed to seed, always 5 % below the reference."""
+    j = judgement(at_least=0.9, of="cubic")
+    ref = {1: 1.0, 2: 2.0, 3: 1.5, 4: 1.1}
+
+    def runs(factor: float) -> list[Any]:
+        return [SimpleNamespace(result=SimpleNamespace(seed=n), value=factor * v) for n, v in ref.items()]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verdict, "values", lambda of, *_args: [run.value for run in of])
+        one = replace(ONE, judge=(j, judgement(at_least=1, of="cubic")))
+        cells = verdict.judge(one, ["mine"], {"mine": runs(0.95), "cubic": runs(1)})
+        assert [cell.word for cell in cells] == ["pass", "fail"]
+        assert cells[0].limit == pytest.approx(0.9 * 1.3)
+        assert verdict.sharp(judgement(at_least=0.9), runs(0.95), []) is False
 
 
 # ------------------------------------------------------ harm, comparison, limits

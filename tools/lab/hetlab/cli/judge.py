@@ -16,7 +16,7 @@ from hetlab.judge.case import Case
 from hetlab.judge.compare import Difference, count
 from hetlab.judge.matrix import Square
 from hetlab.judge.measures import Seen
-from hetlab.judge.plan import Entrant, Found, attach, label_of, more, references
+from hetlab.judge.plan import Entrant, Found, attach, label_of, more
 from hetlab.judge.verdict import Cell, judge, number, passed
 from hetlab.model import jobs
 from hetlab.model.job import Job
@@ -41,11 +41,7 @@ class Session:
         scratch, costs = paths.scratch("judge-"), {case.id: case.cost_s for case in cases}
 
         def wanting(failed: list[tuple[Job, str]]) -> list[Job]:
-            planned = [
-                job
-                for case in cases
-                for job in more(case, [*under_test, *references(case, under_test)], found, self.most, scratch)
-            ]
+            planned = [job for case in cases for job in more(case, under_test, found, self.most, scratch)]
             planned = without(planned, failed)
             return sorted(planned, key=lambda job: -costs.get(job.name.partition("-alone-")[0], 0))
 

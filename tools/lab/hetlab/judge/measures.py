@@ -45,7 +45,7 @@ class Seen:
         found = [(i, f) for i, f in enumerate(self.result.flows) if f.proto != "udp"]
         if name is None:
             return found
-        return [(i, f) for i, f in found if name in (f.name, f.name.rstrip("0123456789").rstrip("-."))]
+        return [(i, f) for i, f in found if name in (f.name, group_of(f.name))]
 
     @cached_property
     def _received(self) -> dict[str, Floats]:
@@ -79,6 +79,8 @@ class Seen:
         """Payload that the bottleneck could have carried between two times, its changes of rate counted."""
         way, sc = self.result.scenario_resolved.bottleneck, self.result.scenario_resolved
         link, _, name = (sc.measure.bottleneck or "").partition(".")
+        if self.result.queue.capacity_mbit is not None:
+            return self._traced_megabits(from_s, to_s) * PAYLOAD_SHARE
         if way is None or way.rate_mbit is None:
             return None
         steps = [(0.0, way.rate_mbit)]
@@ -88,6 +90,36 @@ class Seen:
         ends = [t for t, _rate in steps[1:]] + [self.end_s]
         pieces = ((max(t, from_s), min(end, to_s), rate) for (t, rate), end in zip(steps, ends, strict=True))
         return sum(max(end - t, 0) * rate for t, end, rate in pieces) * PAYLOAD_SHARE
+
+    @cached_property
+    def _capacity(self) -> tuple[Floats, Floats]:
+        """Of a trace: begins of equal intervals, and what it could have carried until then, in Mbit."""
+        found = store.series(self.directory, "capacity")
+        t, mbit = np.asarray(found["t"], float), np.asarray(found["capacity_mbit"], float)
+        return np.append(t, 2 * t[-1] - t[-2]), np.concatenate(([0.0], np.cumsum(mbit * (t[1] - t[0]))))
+
+    def _traced_megabits(self, from_s: float, to_s: float) -> float:
+        return float(np.diff(np.interp([from_s, to_s], *self._capacity))[0])
+
+    @cached_property
+    def items(self) -> dict[str, Any]:
+        """Items of workloads."""
+        return {k: np.asarray(v) for k, v in store.series(self.directory, "items").items()}
+
+    def times(self, name: str | None, from_s: float, to_s: float, above: float = 0, below: float = np.inf) -> Floats:
+        """How long items took that began between two times, by size; infinite where they were not whole at the end."""
+        ids = [i for i, f in enumerate(self.result.flows) if name is None or name in (f.name, group_of(f.name))]
+        if not self.items or not ids:
+            return np.array([])
+        of = self.items
+        mine = np.isin(of["id"], ids) & (of["t"] >= from_s) & (of["t"] < to_s) & (of["kind"] != "object")
+        mine &= (of["bytes"] >= above) & (of["bytes"] < below)
+        return np.array([np.inf if v is None or np.isnan(v) else v for v in of["time_s"][mine].tolist()], float)
+
+
+def group_of(name: str) -> str:
+    """Name of a flow without its number: ``main`` of ``main-3``, ``web`` of ``web-12``."""
+    return name.rstrip("0123456789").rstrip("-.")
 
 
 Measure = Callable[..., float | None]
@@ -242,6 +274,61 @@ def drop_percent(run: Seen) -> float | None:
 def retransmits(run: Seen, flow: str | None = None) -> float | None:
     """Segments sent again."""
     return float(sum(f.retransmits or 0 for _i, f in run.flows(flow)))
+
+
+@measure("%")
+def retrans_percent(run: Seen, flow: str | None = None, from_s: float = 0, to_s: float | None = None) -> float | None:
+    """Payload sent again, of all that was sent between two times."""
+    end = run.end_s if to_s is None else to_s
+    sent = again = 0.0
+    for number, _f in run.flows(flow):
+        mine = run.samples["id"] == number
+        t = run.samples["t"][mine].astype(float)
+        if len(t):
+            sent += np.diff(np.interp([from_s, end], t, run.samples["bytes_sent"][mine].astype(float)))[0]
+            again += np.diff(np.interp([from_s, end], t, run.samples["bytes_retrans"][mine].astype(float)))[0]
+    return float(100 * again / sent) if sent else None
+
+
+@measure("%")
+def udp_lost_percent(run: Seen, flow: str) -> float | None:
+    """Packets of UDP flows of constant rate that did not arrive."""
+    named = zip(run.result.scenario_resolved.flows, run.result.flows, strict=True)
+    mine = [
+        (f.rate_mbit, f.duration_s, r.goodput_mbit)
+        for f, r in named
+        if flow in (f.name, group_of(f.name)) and f.rate_mbit
+    ]
+    offered = sum(rate * duration for rate, duration, _got in mine)
+    return 100 * (1 - sum(got * duration for _rate, duration, got in mine) / offered) if offered else None
+
+
+@measure("s")
+def completion(
+    run: Seen,
+    percentile: float,
+    flow: str | None = None,
+    from_s: float = 0,
+    to_s: float | None = None,
+    above_bytes: float = 0,
+    below_bytes: float = np.inf,
+) -> float | None:
+    """Percentile of the time that items of workloads took which began between two times, by default in the first 0.9.
+
+    None where that many were not whole at the end.
+    """
+    found = run.times(flow, from_s, 0.9 * run.end_s if to_s is None else to_s, above_bytes, below_bytes)
+    if not len(found):
+        return None
+    value = float(np.percentile(found, percentile, method="higher"))
+    return value if np.isfinite(value) else None
+
+
+@measure("%")
+def unfinished_percent(run: Seen, flow: str, from_s: float = 0, to_s: float | None = None) -> float | None:
+    """Items that never were whole: lost frames of UDP, transfers that did not end."""
+    found = run.times(flow, from_s, 0.9 * run.end_s if to_s is None else to_s)
+    return float(100 * np.mean(~np.isfinite(found))) if len(found) else None
 
 
 @measure("")

@@ -6,19 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hetlab import paths
 from hetlab.errors import LabError
 from hetlab.judge.case import Case
-from hetlab.judge.measures import Seen, values
-from hetlab.judge.verdict import estimate
-from hetlab.model import files, jobs
+from hetlab.judge.measures import Seen, group_of
+from hetlab.judge.verdict import SEEDS_APART, sharp
+from hetlab.model import files, jobs, traces
 from hetlab.model.job import Job
 from hetlab.model.jobs import Variant
 from hetlab.model.resolve import resolve
-from hetlab.model.scenario import Experiment, Point
+from hetlab.model.scenario import WAYS, Experiment, Point
 
 FIRST_SEEDS = 2
-# Seeds of the second of two entrants of one name begin so much higher
-APART = 1000
 Found = dict[str, dict[str, list[Seen]]]  # runs by name of the scenario and label of the entrant
 
 
@@ -36,7 +35,7 @@ def entrants(variants: Sequence[Variant]) -> list[Entrant]:
     found, seen = [], Counter[str]()
     for variant in variants:
         name = jobs.label_of(variant)
-        found.append(Entrant(variant, _label(name, seen[name]), 1 + seen[name] * APART))
+        found.append(Entrant(variant, _label(name, seen[name]), 1 + seen[name] * SEEDS_APART))
         seen[name] += 1
     return found
 
@@ -47,7 +46,7 @@ def _label(name: str, times: int) -> str:
 
 def label_of(seen: Seen) -> str:
     """Label of the entrant that a run belongs to."""
-    return _label(seen.result.label, (seen.result.seed - 1) // APART)
+    return _label(seen.result.label, (seen.result.seed - 1) // SEEDS_APART)
 
 
 def references(case: Case, under_test: Sequence[Entrant]) -> list[Entrant]:
@@ -57,9 +56,10 @@ def references(case: Case, under_test: Sequence[Entrant]) -> list[Entrant]:
 
 
 def point_of(case: Case) -> tuple[Point, Experiment]:
-    """The scenario of a case."""
+    """The scenario of a case; files of its traces are kept for the runs."""
     (point,) = files.load(case.path)
     point = replace(point, name=case.id)
+    traces.keep(paths.TRACES, [link.way(side) for link in point.scenario.link.values() for side in WAYS])
     return point, resolve(point)
 
 
@@ -75,7 +75,7 @@ def name_alone(case: Case, flow: str) -> str:
 
 def only(experiment: Experiment, name: str, flow: str) -> Experiment:
     """The same network with one flow (or group of flows)."""
-    chosen = [f for f in experiment.flows if flow in (f.name, f.name.rstrip("0123456789").rstrip("-."))]
+    chosen = [f for f in experiment.flows if flow in (f.name, group_of(f.name))]
     if not chosen:
         raise LabError(f"{experiment.name}: harm: there is no flow {flow!r}")
     return replace(experiment, name=name, flows=tuple(replace(f, id=i) for i, f in enumerate(chosen)))
@@ -97,6 +97,7 @@ def more(case: Case, under_test: Sequence[Entrant], found: Found, most: int, scr
     point, experiment = point_of(case)
     attach(case, found)
     planned = list(_seeds_of(case, under_test, found[case.id], most, precise=True))
+    planned += _beside(case, under_test, found[case.id], planned)
     made = [
         jobs.one(point, experiment, e.variant, seed, scratch / case.id / f"{i:03d}")
         for i, (e, seed) in enumerate(planned)
@@ -104,6 +105,20 @@ def more(case: Case, under_test: Sequence[Entrant], found: Found, most: int, scr
     for flow in alone(case):
         made += _solo(case, flow, under_test, found, scratch)
     return made
+
+
+def _beside(
+    case: Case, under_test: Sequence[Entrant], runs: dict[str, list[Seen]], planned: Sequence[tuple[Entrant, int]]
+) -> list[tuple[Entrant, int]]:
+    """Runs of those that limits speak of, for the seeds of all others: they are compared seed by seed."""
+    labels = {e.label for e in under_test}
+    numbers = {run.result.seed % SEEDS_APART for label in labels for run in runs.get(label, [])}
+    numbers |= {seed % SEEDS_APART for _e, seed in planned}
+    asked = {j.of for j in case.judge}
+    wanted = [e for e in (*under_test, *references(case, under_test)) if e.label in asked]
+    have = {(e.label, run.result.seed) for e in wanted for run in runs.get(e.label, [])}
+    have |= {(e.label, seed) for e, seed in planned}
+    return [(e, seed) for e in wanted for seed in sorted(numbers) if (e.label, seed) not in have]
 
 
 def _solo(case: Case, flow: str, under_test: Sequence[Entrant], found: Found, scratch: Path) -> list[Job]:
@@ -122,17 +137,20 @@ def _seeds_of(
     case: Case, under_test: Sequence[Entrant], runs: dict[str, list[Seen]], most: int, precise: bool
 ) -> Iterator[tuple[Entrant, int]]:
     for e in under_test:
-        for seed in _seeds(case, e, runs.get(e.label, []), most, precise):
+        for seed in _seeds(case, e, runs, most, precise):
             yield e, seed
 
 
-def _seeds(case: Case, e: Entrant, runs: list[Seen], most: int, precise: bool) -> list[int]:
-    """Seeds to run next; none where there is enough."""
+def _seeds(case: Case, e: Entrant, found: dict[str, list[Seen]], most: int, precise: bool) -> list[int]:
+    """Seeds to run next; none where there is enough. References have those of the congestion controls under test."""
+    runs = found.get(e.label, [])
     done = {run.result.seed for run in runs}
     first = range(e.first_seed, e.first_seed + min(FIRST_SEEDS, most))
     if wanting := [seed for seed in first if seed not in done]:
         return wanting
-    if not precise or len(done) >= most or alike(runs) or all(_sharp(case, runs, i) for i in range(len(case.judge))):
+    if not precise or len(done) >= most or alike(runs):
+        return []
+    if all(sharp(j, runs, found.get(j.of or "", ())) for j in case.judge):
         return []
     return [max(done) + 1]
 
@@ -140,9 +158,3 @@ def _seeds(case: Case, e: Entrant, runs: list[Seen], most: int, precise: bool) -
 def alike(runs: Sequence[Seen]) -> bool:
     """Whether nothing is random: the flows' numbers of all seeds are the same."""
     return all(run.result.flows == runs[0].result.flows for run in runs)
-
-
-def _sharp(case: Case, runs: list[Seen], number: int) -> bool:
-    j = case.judge[number]
-    found = estimate(values(runs, j.measure, j.with_))
-    return found is None or found.sharp

@@ -17,6 +17,8 @@ from hetlab.results.intervals import over_seeds
 
 Word = Literal["pass", "fail", "open", "value", "none"]
 RESAMPLES = 2000
+# Seeds of one that is there twice: those of the first, and so much more
+SEEDS_APART = 1000
 PRECISION = 0.03
 # The bootstrap of fewer values never leaves their range, which has the median in less than 95 % of all draws
 FEWEST = 6
@@ -92,17 +94,42 @@ def _cell(case: Case, cc: str, j: Judgement, runs: Runs) -> Cell:
     if not own:
         return Cell(case, cc, j, "none")
     ours = estimate(values(own, j.measure, j.with_))
-    limit = _limit(j, runs)
+    if j.of:
+        limit, beyond = against(j, own, runs.get(j.of, ()))
+        return Cell(case, cc, j, _word_beside(j, ours, beyond), ours, limit)
+    limit = _factor(j)
     return Cell(case, cc, j, _word(j, ours, limit), ours, limit)
 
 
-def _limit(j: Judgement, runs: Runs) -> float | None:
-    """The number that is asked for; None without one, or where the reference has none."""
-    factor = j.at_most if j.at_most is not None else j.at_least
-    if factor is None or not j.of:
-        return None if factor is None else factor + j.plus
-    reference = estimate(values(runs.get(j.of, ()), j.measure, j.with_))
-    return None if reference is None else factor * reference.median + j.plus
+def _factor(j: Judgement) -> float | None:
+    return j.at_most if j.at_most is not None else j.at_least
+
+
+def against(j: Judgement, own: Sequence[Seen], others: Sequence[Seen]) -> tuple[float | None, Estimate | None]:
+    """The limit that a reference gives (its median), and how far above the limit of its own seed each value is.
+
+    Seed by seed, because a seed draws the same losses and arrivals for both: their differences are much smaller than
+    what differs from seed to seed.
+    """
+    factor = _factor(j)
+    by_seed = {run.result.seed % SEEDS_APART: value for run, value in _valued(j, others)}
+    found = estimate(list(by_seed.values()))
+    if factor is None or found is None:
+        return None, None
+    limits = {seed: factor * value + j.plus for seed, value in by_seed.items() if value is not None}
+    pairs = [(value, limits.get(run.result.seed % SEEDS_APART)) for run, value in _valued(j, own)]
+    beyond = [None if v is None else v - limit for v, limit in pairs if limit is not None]
+    return factor * found.median + j.plus, estimate(beyond)
+
+
+def _valued(j: Judgement, runs: Sequence[Seen]) -> list[tuple[Seen, float | None]]:
+    return list(zip(runs, values(runs, j.measure, j.with_), strict=True))
+
+
+def _word_beside(j: Judgement, ours: Estimate | None, beyond: Estimate | None) -> Word:
+    if ours is None or ours.missing > ours.n:
+        return "fail"
+    return "none" if beyond is None else _word(j, beyond, 0.0)
 
 
 def _word(j: Judgement, ours: Estimate | None, limit: float | None) -> Word:
@@ -115,6 +142,17 @@ def _word(j: Judgement, ours: Estimate | None, limit: float | None) -> Word:
     most = j.at_most is not None
     good = (ours.low <= limit, ours.high <= limit) if most else (ours.low >= limit, ours.high >= limit)
     return "pass" if all(good) else "open" if any(good) else "fail"
+
+
+def sharp(j: Judgement, own: Sequence[Seen], others: Sequence[Seen]) -> bool:
+    """Whether more seeds are not needed: the interval is within 3 %, of a comparison within 3 % of its limit."""
+    if not j.of:
+        found = estimate(values(own, j.measure, j.with_))
+        return found is None or found.sharp
+    limit, beyond = against(j, own, others)
+    if limit is None or beyond is None:
+        return True
+    return max(beyond.high - beyond.median, beyond.median - beyond.low) <= PRECISION * abs(limit)
 
 
 def passed(cells: Sequence[Cell]) -> Word:
