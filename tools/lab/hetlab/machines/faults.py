@@ -76,9 +76,13 @@ def _text_bytes(ko: Path) -> int:
 
 
 def _line(ko: Path, offset: int) -> str:
-    """``FILE:LINE`` of an offset in the code of a module that was built with -g."""
-    said = _run("addr2line", "-e", str(ko), "-j", ".text", f"{offset:#x}").strip()
-    return said.removeprefix(f"{ko.parent}/")
+    """``FILE:LINE`` of an offset in the code of a module that was built with -g.
+
+    Of a function of the kernel's headers, which is inlined: where it is called.
+    """
+    said = _run("addr2line", "-i", "-e", str(ko), "-j", ".text", f"{offset:#x}").split("\n")
+    top = f"{ko.parent}/"
+    return next((line for line in said if line.startswith(top)), said[0]).removeprefix(top)
 
 
 def _symbol_at(at: int, kernel: Path) -> str:
