@@ -35,7 +35,9 @@ RULES: dict[str, tuple[str, ...]] = {
     "COPYING": ("tests/packaging",),
     "dkms.conf": ("tests/packaging",),
     "tests/README": ("tests/style",),
+    "tests/candidates/": ("tests/candidates", "tests/judge"),
     "tests/estimators/": ("tests/estimators",),
+    "tests/judge/": ("tests/judge",),
     "tests/lab/": ("tests/lab",),
     "tests/modules/": ("tests/modules",),
     "tests/option/": ("tests/option",),
@@ -48,6 +50,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "tools/ci/": ("tests/style", "tests/option/test_patch_build.py", "tests/packaging"),
     "tools/hetcc": ("tests/packaging",),
     "tools/kernel/rebase": ("tests/option/test_patch_build.py",),
+    "tools/lab/gauntlet/": ("tests/judge",),
     "tools/lab/papers/": ("tests/lab", "tests/option", "tests/papers"),
     "tools/mininet/": ("tests/lab/test_exec.py",),
     "tools/packaging/": ("tests/packaging",),
@@ -57,9 +60,11 @@ RULES: dict[str, tuple[str, ...]] = {
 
 # From a package of hetlab to the tests that run it by the hetlab command; every run needs the others.
 RUNS: dict[str, tuple[str, ...]] = {
+    "candidates": ("tests/candidates", "tests/judge"),
     "claims": ("tests/papers",),
     "figures": ("tests/papers",),
     "hosts": ("tests/lab",),
+    "judge": ("tests/judge", "tests/lab/test_report.py"),
     "packet": ("tests/packet", "tests/papers"),
     "plots": ("tests/lab", "tests/papers"),
     "report": ("tests/lab",),

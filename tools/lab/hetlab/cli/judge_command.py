@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from hetlab.judge.verdict import Cell
 
 
+SEEDS, QUICK_SEEDS = 5, 3
+
+
 @dataclass(frozen=True)
 class Printing:
     """How verdicts are told: JSON lines, another kind, or (neither) a table on the terminal."""
@@ -61,7 +64,10 @@ def command(
     quick: Annotated[bool, typer.Option(help="some 20 cases")] = False,
     compare: Annotated[bool, typer.Option("--compare", help="two: what got better or worse from the first")] = False,
     matrix: Annotated[bool, typer.Option("--matrix", help="no cases: each beside each other, shares and harm")] = False,
-    seeds: Annotated[int, typer.Option(metavar="K", min=2, max=100, help="seeds at most, where they differ")] = 5,
+    seeds: Annotated[
+        int | None,
+        typer.Option(metavar="K", min=2, max=100, help="seeds at most, where they differ; default: 5, --quick 3"),
+    ] = None,
     limits: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML: what decides the exit status")] = None,
     patch: PatchOption = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/judge")] = None,
@@ -93,7 +99,9 @@ def command(
         return
     printing = Printing(as_json, _kind(csv=csv, parquet=parquet, markdown=markdown, latex=latex), output)
     under_test = _under_test(ccs or [], compare, patch or ())
-    session = judging.Session(out or BUILD / "judge", machines, seeds, tuple(patch or ()))
+    session = judging.Session(
+        out or BUILD / "judge", machines, seeds or (QUICK_SEEDS if quick else SEEDS), tuple(patch or ())
+    )
     if matrix:
         _matrix(session, under_test, as_json)
     else:
