@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hetlab.errors import LabError
-from hetlab.judge import case, compare, limits, matrix, measures, plan, verdict
+from hetlab.judge import case, compare, limits, matrix, measures, plan, states, verdict
 from hetlab.judge.measures import PAYLOAD_SHARE, Seen
 from hetlab.model import files
 from hetlab.model.jobs import Variant
@@ -191,9 +191,9 @@ def test_faults_of_a_case_name_the_file(tmp_path: Path) -> None:
 
 def test_every_case_of_the_gauntlet_can_be_run() -> None:
     """Flows and times that its judgements name are there; what is not published says so."""
-    cases = case.every()
-    assert len(cases) > 30
-    for one in cases.values():
+    found = [case.every(), *(case.every(suite) for suite in case.suites())]
+    assert len(found[0]) > 55 and len(case.every("bbr")) == 22
+    for one in (one for cases in found for one in cases.values()):
         _point, sc = plan.point_of(one)
         flows = {flow.name.rstrip("0123456789").rstrip("-.") for flow in sc.flows}
         for j in one.judge:
@@ -419,3 +419,38 @@ def test_a_square_is_told_from_both_sides(seen: Seen) -> None:
     assert (one.row, one.column, turned.row) == ("cubic", "bbr", "bbr")
     assert one.share == pytest.approx(2 * 3 / 4, rel=0.02) and turned.share == pytest.approx(2 * 1 / 4, rel=0.02)
     assert one.row_harm is None
+
+
+def test_states_are_told_by_gains(seen: Seen) -> None:
+    """Of version 1, as tcp_info shows them; a run of another congestion control has none."""
+    assert states.bbr_state(seen, "startup") is None and states.bbr_bw(seen, 5) is None
+    t = np.arange(0, 201) / 10
+    gains = {0: (2.885, 2.885), 1: (0.347, 2.885), 2: (1.25, 2.0), 3: (0.75, 2.0), 4: (1.0, 2.0), 10: (1.0, 1.0)}
+    at = [max(begin for begin in gains if begin <= s) for s in t]
+    columns = {
+        "id": np.zeros(len(t), int),
+        "t": t,
+        "cc_pacing_gain": [gains[b][0] for b in at],
+        "cc_cwnd_gain": [gains[b][1] for b in at],
+        "cc_bw_bps": 1e6 * t,
+    }
+    pq.write_table(pa.table(columns), seen.directory / "flows.parquet")
+    bbr = Seen(seen.directory, seen.result)
+    names = ("startup", "drain", "probe_up", "probe_down", "cruise", "probe_rtt")
+    assert [states.bbr_state(bbr, name) for name in names] == [0, 1, 2, 3, 4, 10]
+    assert states.bbr_state(bbr, "probe_up", from_s=5) is None
+    assert states.bbr_bw(bbr, 7.05) == pytest.approx(7)
+
+
+def test_a_queue_that_drains_and_one_that_does_not(seen: Seen) -> None:
+    """It grows by a packet each second."""
+    assert states.drain_time(seen, 5) is None
+    assert states.queued_s(seen, 10) == pytest.approx(10, abs=0.2)
+    t = np.arange(0, 201) / 10
+    pq.write_table(
+        pa.table({"queue": ["bottleneck.forward"] * len(t), "t": t, "pkts": np.maximum(20 - 10 * np.abs(t - 2), 0)}),
+        seen.directory / "queue.parquet",
+    )
+    tent = Seen(seen.directory, seen.result)
+    assert states.drain_time(tent, 5) == pytest.approx(1.6)
+    assert states.queued_s(tent, 5) == pytest.approx(3, abs=0.15)

@@ -62,6 +62,7 @@ def command(
     case: Annotated[list[str] | None, typer.Option(metavar="ID", help="how cases begin; repeatable")] = None,
     group: Annotated[list[str] | None, typer.Option(metavar="GROUP,...", help="letter or word; repeatable")] = None,
     quick: Annotated[bool, typer.Option(help="some 20 cases")] = False,
+    suite: Annotated[str, typer.Option(metavar="NAME", help="a published suite instead: bbr, c4")] = "",
     compare: Annotated[bool, typer.Option("--compare", help="two: what got better or worse from the first")] = False,
     matrix: Annotated[bool, typer.Option("--matrix", help="no cases: each beside each other, shares and harm")] = False,
     seeds: Annotated[
@@ -90,10 +91,10 @@ def command(
     from hetlab.judge import case as cases
     from hetlab.judge import limits as asked
 
-    named = cases.select(case or [], group or [], quick)
+    named = cases.select(case or [], group or [], quick, suite)
     own = asked.read(limits) if limits else asked.Limits()
     if limits:
-        named = asked.changed(own, limits, named, list(cases.every()))
+        named = asked.changed(own, limits, named, list(cases.every(suite)))
     if list_:
         show(judging.cases_table(named))
         return

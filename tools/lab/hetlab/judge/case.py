@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from hetlab.errors import LabError, meant
+from hetlab.judge import states
 from hetlab.judge.measures import MEASURES, keywords
 from hetlab.model import files
 from hetlab.model.keys import Checked, Key, ModelError
@@ -44,6 +45,8 @@ class Judgement(Checked):
         for name in self.with_:
             if name not in known:
                 raise ModelError(f"with.{name}: {self.measure} takes {', '.join(known) or 'no keywords'}")
+        if (state := self.with_.get("state")) is not None and state not in states.STATES:
+            raise ModelError(f"with.state: {state!r} is not one of {', '.join(states.STATES)}")
         if self.at_most is not None and self.at_least is not None:
             raise ModelError("give at_most or at_least, not both")
         if self.of and self.at_most is None and self.at_least is None:
@@ -102,10 +105,15 @@ def load(path: Path) -> Case:
         raise LabError(f"{path}: lacks the table [case]")
     judged = [_spelt(item) for item in data.get("judge", [])]
     try:
-        return ADAPTER.validate_python(head | {"id": path.stem, "judge": judged, "path": str(path)})
+        return ADAPTER.validate_python(head | {"id": _id(path), "judge": judged, "path": str(path)})
     except ValidationError as err:
         places = [f"{path.name}: {'.'.join(map(str, f['loc']))}: {f['msg']}" for f in err.errors()]
         raise LabError("\n".join(places)) from err
+
+
+def _id(path: Path) -> str:
+    """Of a suite's case its suite and name: ``bbr-b01``."""
+    return path.stem if path.parent.parent != GAUNTLET else f"{path.parent.name}-{path.stem}"
 
 
 def _spelt(item: Any) -> Any:
@@ -115,15 +123,22 @@ def _spelt(item: Any) -> Any:
     return {("with_" if key == "with" else key): value for key, value in item.items()}
 
 
-def every() -> dict[str, Case]:
-    """All cases by their names, in the order of groups."""
-    found = [load(path) for path in sorted(GAUNTLET.glob("*.toml")) if not path.stem.startswith("_")]
+def suites() -> list[str]:
+    """Names of the published suites, besides the gauntlet."""
+    return sorted(path.name for path in GAUNTLET.iterdir() if path.is_dir())
+
+
+def every(suite: str = "") -> dict[str, Case]:
+    """All cases of the gauntlet or of a suite by their names, in the order of groups; LabError for no such suite."""
+    if suite and suite not in suites():
+        raise LabError(f"--suite {suite}: no such suite{meant(suite, suites())}; there are: {', '.join(suites())}")
+    found = [load(path) for path in sorted((GAUNTLET / suite).glob("*.toml")) if not path.stem.startswith("_")]
     return {case.id: case for case in sorted(found, key=lambda case: (case.group, case.id))}
 
 
-def select(names: list[str], groups: list[str], quick: bool) -> list[Case]:
+def select(names: list[str], groups: list[str], quick: bool, suite: str = "") -> list[Case]:
     """Cases by how their names begin, by group (its letter or a word of it), the quick ones; LabError for none."""
-    cases = list(every().values())
+    cases = list(every(suite).values())
     groups = [word for text in groups for word in text.split(",")]
     for name in names:
         if not any(case.id.startswith(name) for case in cases):

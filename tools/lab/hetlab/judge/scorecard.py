@@ -119,7 +119,7 @@ def _section(case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cel
         for j in case.judge
     ]
     seeds = sorted({run.result.seed for of in runs.values() for run in of})
-    words = ["tools/hetlab", "judge", *(re.sub(r" \(\d+\)$", "", label) for label in labels), "--case", case.id]
+    words = ["tools/hetlab", "judge", *(re.sub(r" \(\d+\)$", "", label) for label in labels), *_named(case)]
     return {
         "case": case,
         "title": point.scenario.title,
@@ -129,6 +129,13 @@ def _section(case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cel
         "drawing": _inline(style.drawn(network.network(sc), "svg").decode()),
         "command": shlex.join(words),
     }
+
+
+def _named(case: Case) -> list[str]:
+    """Arguments that name a case."""
+    stem = Path(case.path).stem
+    suite = [] if case.id == stem else ["--suite", case.id.removesuffix(f"-{stem}")]
+    return [*suite, "--case", case.id]
 
 
 def _row(case: Case, j: Judgement, labels: Sequence[str], cells: Sequence[Cell]) -> list[Cell]:
