@@ -29,6 +29,7 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import jinja2
+import verdicts
 
 from hetlab.model.keys import Key, OneOrMore, alternatives, keys_of
 
@@ -292,6 +293,7 @@ def environment() -> jinja2.Environment:
     env.filters["curves"] = curves
     env.globals["data"] = load()
     env.globals["keys"] = keys
+    env.globals["verdicts"] = verdicts
     env.globals["source"] = lambda path: (TOP / path).read_text().strip()
     env.globals["usage"] = usage
     return env

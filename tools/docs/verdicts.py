@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Verdicts of hetlab judge, kept in docs/data/NAME.jsonl, as tables of documents."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).resolve().parents[2] / "docs" / "data"
+SIGNS = {"pass": "", "fail": " ✗", "open": " ?", "value": "", "none": ""}
+WORST = ("none", "fail", "open", "pass")
+
+Row = dict[str, Any]
+
+
+def rows(name: str) -> list[Row]:
+    """Every verdict."""
+    return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
+
+
+def ccs(name: str) -> list[str]:
+    """Congestion controls, in the order in which they were judged."""
+    return list(dict.fromkeys(row["cc"] for row in rows(name)))
+
+
+def cases(name: str) -> list[Row]:
+    """A line for each judgement: case (empty where it is that of the line before), asked, source, text of each cc."""
+    found: dict[tuple[str, str], Row] = {}
+    for row in rows(name):
+        line = found.setdefault((row["case"], row["asked"]), {"group": row["group"], "source": row["source"], "cells": {}})
+        unit = f" ({row['unit']})" if row["unit"] else ""
+        line |= {"case": row["case"], "asked": row["asked"].replace(":", f"{unit}:", 1) if ":" in row["asked"] else row["asked"] + unit}
+        line["cells"][row["cc"]] = _text(row)
+    lines = list(found.values())
+    for line, before in zip(reversed(lines), reversed([{"case": ""}, *lines[:-1]]), strict=True):
+        line["case"] = "" if line["case"] == before["case"] else line["case"]
+    return lines
+
+
+def _text(row: Row) -> str:
+    if row["median"] is None:
+        return "none" + SIGNS[row["verdict"]]
+    return f"{row['median']:.3g}{SIGNS[row['verdict']]}"
+
+
+def groups(name: str) -> dict[str, dict[str, str]]:
+    """Of each group how many cases each congestion control passed, of those that ask for something."""
+    worst: dict[tuple[str, str, str], str] = {}
+    for row in rows(name):
+        if row["grade"] == "must" and row["verdict"] != "value":
+            key = (row["group"], row["case"], row["cc"])
+            worst[key] = min(worst.get(key, "pass"), row["verdict"], key=WORST.index)
+    found: dict[str, dict[str, list[str]]] = {}
+    for (group, _case, cc), word in worst.items():
+        found.setdefault(group, {}).setdefault(cc, []).append(word)
+    return {g: {cc: f"{words.count('pass')} of {len(words)}" for cc, words in by.items()} for g, by in sorted(found.items())}
