@@ -26,9 +26,14 @@ def cases(name: str) -> list[Row]:
     """A line for each judgement: case (empty where it is that of the line before), asked, source, text of each cc."""
     found: dict[tuple[str, str], Row] = {}
     for row in rows(name):
-        line = found.setdefault((row["case"], row["asked"]), {"group": row["group"], "source": row["source"], "cells": {}})
+        line = found.setdefault(
+            (row["case"], row["asked"]), {"group": row["group"], "source": row["source"], "cells": {}}
+        )
         unit = f" ({row['unit']})" if row["unit"] else ""
-        line |= {"case": row["case"], "asked": row["asked"].replace(":", f"{unit}:", 1) if ":" in row["asked"] else row["asked"] + unit}
+        line |= {
+            "case": row["case"],
+            "asked": row["asked"].replace(":", f"{unit}:", 1) if ":" in row["asked"] else row["asked"] + unit,
+        }
         line["cells"][row["cc"]] = _text(row)
     lines = list(found.values())
     for line, before in zip(reversed(lines), reversed([{"case": ""}, *lines[:-1]]), strict=True):
@@ -52,4 +57,6 @@ def groups(name: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, list[str]]] = {}
     for (group, _case, cc), word in worst.items():
         found.setdefault(group, {}).setdefault(cc, []).append(word)
-    return {g: {cc: f"{words.count('pass')} of {len(words)}" for cc, words in by.items()} for g, by in sorted(found.items())}
+    return {
+        g: {cc: f"{words.count('pass')} of {len(words)}" for cc, words in by.items()} for g, by in sorted(found.items())
+    }

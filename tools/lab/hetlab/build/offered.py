@@ -13,6 +13,7 @@ from hetlab.model.job import Job
 
 BUILT_IN = re.compile(r"^tcp_(\w+)\.(file|parm)=([^:]*)")
 ALWAYS = "reno"  # is no module
+NONE = {"diag", "sigpool"}  # modules whose names begin with tcp_, too
 
 Offered = Mapping[str, set[str]]
 
@@ -23,6 +24,8 @@ def offered(k: Kernel, modules: Path) -> Offered:
     for text in (k.out / "modules.builtin.modinfo").read_text().split("\0"):
         if match := BUILT_IN.match(text):
             cc, what, name = match.groups()
+            if cc in NONE:
+                continue
             found.setdefault(cc, set()).update({name} if what == "parm" else ())
     return found | {cc: parameters(modules / f"{module}.ko") for cc, module in congestion.ours().items()}
 

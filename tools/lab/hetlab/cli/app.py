@@ -160,7 +160,7 @@ def show_plan(planned: list[Job], on_ours: bool, kept_in: Path | None, machines:
     """What would be run: of our kernel's runs without those that are there already."""
     waiting = still_to_run(planned, kept_in) if on_ours else planned
     if waiting:
-        show(plan_table(waiting, len(cpus()[: machines or None])))
+        show(plan_table(waiting, len(cpus()[: machines or None]) if on_ours else None))
     else:
         print(f"nothing to run, all is in {kept_in}")
 

@@ -138,8 +138,12 @@ def still_to_run(planned: list[Job], out: Path | None) -> list[Job]:
             continue
         modules = kernel.modules(err, k)
         offered.check(group, offered.offered(k, modules))
+        if not out:
+            waiting += group
+            continue
+        kernel.tools(err)
         hashes, lab = kernel.hashes(k, modules), kernel.lab_digest()
-        waiting += [job for job in group if not (out and store.kept(job, out, hashes, lab))]
+        waiting += [job for job in group if not store.kept(job, out, hashes, lab)]
     return waiting
 
 

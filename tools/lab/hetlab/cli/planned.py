@@ -15,26 +15,30 @@ RUN_S = 1.5
 PACKET_S = 8e-6
 
 
+MTU = 1500  # where no link is emulated
+
+
 def real_s(job: Job) -> float:
     """About how long a run takes on one CPU: as if the bottleneck were full all the time."""
-    mtu = min(link.mtu for link in job.scenario.links.values())
+    mtu = min((link.mtu for link in job.scenario.links.values()), default=MTU)
     pkts = (job.scenario.rate_mbit or 0) * 1e6 / 8 / mtu * job.scenario.duration_s
     return RUN_S + PACKET_S * pkts
 
 
-def plan_table(planned: list[Job], cpus: int) -> Table:
-    """A line for each scenario and congestion control, and their sum."""
+def plan_table(planned: list[Job], cpus: int | None) -> Table:
+    """A line for each scenario and congestion control, and their sum; ``cpus`` None: not in virtual time."""
     t = Table(box=None, pad_edge=False, show_footer=True)
     virtual, real = sum(job.scenario.duration_s for job in planned), sum(map(real_s, planned))
+    sum_s = f"{_duration(real / min(cpus, len(planned)))} on {cpus} CPUs" if cpus else f"{_duration(virtual)} at least"
     t.add_column("scenario", "all", overflow="fold")
     t.add_column("cc", "", overflow="fold")
     t.add_column("runs", str(len(planned)), justify="right")
-    t.add_column("virtual", f"{virtual:.0f} s", justify="right")
-    t.add_column("real, if idle", f"{_duration(real / min(cpus, len(planned)))} on {cpus} CPUs", justify="right")
+    t.add_column("virtual" if cpus else "length", f"{virtual:.0f} s", justify="right")
+    t.add_column("real, if idle" if cpus else "real", sum_s, justify="right")
     for (name, cc), group in groupby(planned, key=lambda job: (job.name, label(job.cc, job.cc_params))):
         jobs = list(group)
         length, real = sum(job.scenario.duration_s for job in jobs), sum(map(real_s, jobs))
-        t.add_row(name, cc, str(len(jobs)), f"{length:.0f} s", _duration(real))
+        t.add_row(name, cc, str(len(jobs)), f"{length:.0f} s", _duration(real if cpus else length))
     return t
 
 

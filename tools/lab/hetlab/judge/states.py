@@ -39,8 +39,8 @@ def bbr_state(run: Seen, state: str, flow: str | None = None, from_s: float = 0)
     """When BBR was first seen in a state, from a time on: startup, drain, probe_up, probe_down, cruise, probe_rtt."""
     t, pacing = _of_bbr(run, flow, "cc_pacing_gain")
     _t, window = _of_bbr(run, flow, "cc_cwnd_gain")
-    at = np.flatnonzero(STATES[state](pacing, window) & (t >= from_s)) if len(t) else []
-    return float(t[at[0]]) if len(at) else None
+    seen = t[STATES[state](pacing, window) & (t >= from_s)]
+    return float(seen[0]) if len(seen) else None
 
 
 @measure("Mbit/s")

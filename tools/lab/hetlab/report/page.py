@@ -21,7 +21,7 @@ from hetlab.report.provenance import command_of, provenance
 from hetlab.report.runs import Group, group
 from hetlab.report.sweeps import sweeps_of
 from hetlab.report.tables import WORKLOAD_HEADS, flow_table, table, workload_table
-from hetlab.results import store
+from hetlab.results import points, store
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -79,12 +79,19 @@ def _render(title: str, sweeps: list[dict[str, Any]], sections: list[dict[str, A
     )
 
 
+def _title(g: Group) -> str:
+    """The scenario's, with the point of its sweep."""
+    at = ", ".join(f"{key}={value}" for key, value in points.split(g.name)[1].items())
+    title = g.every[0].result.title
+    return f"{title} ({at})" if at else title
+
+
 def _section(g: Group, pictures: Path, formats: Sequence[str]) -> dict[str, Any]:
     command, notes = command_of(g)
     return {
         "anchor": g.slug,
         "name": g.name,
-        "title": g.every[0].result.title,
+        "title": _title(g),
         "finding": finding(g),
         "by_chance": by_chance(g),
         "description": description(g),
