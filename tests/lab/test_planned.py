@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What --dry-run says of runs that are not in virtual time, and of names that are no congestion controls."""
+
+import pytest
+
+from commands import call_hetlab
+
+pytestmark = pytest.mark.virtual
+TWO = ("--on", "hosts", "--sender", "root@192.0.2.1", "--receiver", "192.0.2.2")
+
+
+@pytest.mark.parametrize("where", [("--on", "host"), TWO, (*TWO, "--netem", "receiver")])
+def test_real_hosts_take_real_time(where: tuple[str, ...]) -> None:
+    done = call_hetlab("run", "bulk", *where, "--cc", "reno", "--cc", "cubic", "--dry-run")
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    assert "virtual" not in done.stdout and "2 min at least" in done.stdout
+
+
+def test_modules_that_are_no_congestion_controls() -> None:
+    done = call_hetlab("run", "bulk", "--cc", "diag", "--dry-run")
+    assert done.returncode == 2 and "'diag' is no congestion control" in done.stderr
+    assert "sigpool" not in done.stderr
