@@ -176,10 +176,10 @@ def two_hosts(options: options.Options) -> RunnerFactory:
 
 def fail_on(campaign: Campaign) -> None:
     """Name every failed run, those of one fault together, and exit with 1."""
-    seeds: dict[tuple[str, str], list[str]] = {}
+    seeds: dict[tuple[str, str], list[int]] = {}
     for job, text in campaign.failed:
-        seeds.setdefault((f"{job.name} {label(job.cc, job.cc_params)}", text), []).append(str(job.seed))
+        seeds.setdefault((f"{job.name} {label(job.cc, job.cc_params)}", text), []).append(job.seed)
     for (run, text), of in seeds.items():
-        print(f"failed: {run} seed{'s' * (len(of) > 1)} {', '.join(of)}: {text}", file=sys.stderr)
+        print(f"failed: {run} seed{'s' * (len(of) > 1)} {', '.join(map(str, sorted(of)))}: {text}", file=sys.stderr)
     if campaign.failed:
         raise typer.Exit(1)
