@@ -22,11 +22,12 @@ The programs that run during a build are those of amd64.
 END
 }
 
-# 6.12 of bookworm is in its security archive alone; trixie has it as well.
+# 6.12 of bookworm is in its security archive and in backports, of which a
+# mirror may have one only.  Not trixie's: it wants the options of gcc 14.
 suites() {
 	case $1 in
 	6.1) echo bookworm bookworm-security ;;
-	6.12) echo bookworm-security trixie ;;
+	6.12) echo bookworm-security bookworm-backports ;;
 	*) echo sid ;;
 	esac
 }

@@ -99,7 +99,8 @@ setup() {
 		ip -n "$ns" link set dev lo up
 	done
 	ip netns exec "$ns_a" ping -c 1 -W 2 -q $b4 >/dev/null
-	ip netns exec "$ns_a" ping -c 1 -W 2 -q $b6 >/dev/null
+	# a neighbour answers when its own address has been checked: up to 2 s
+	ip netns exec "$ns_a" ping -c 5 -q $b6 >/dev/null
 }
 
 # Packets must not be merged: both ends are to see the same ones.
