@@ -414,6 +414,21 @@ def test_seeds_become_one_line_on_the_terminal(width: int) -> None:
     assert re.search(r"santacruz +3 +1\.500.* ?±0\.248", both), "t(2) = 4.303, standard deviation 0.1"
 
 
+def test_columns_that_do_not_fit_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Intervals of large numbers make a table wider than 80 characters; the numbers that stay are whole."""
+    made = [result(resolved("bulk", "flow.main.count=2"), "santacruz", {}, seed, 900 + 50.4 * seed) for seed in (1, 2)]
+    for run in made:
+        run["queue"] |= {"max_pkts": 10000 * run["seed"], "drops": 100000 * run["seed"], "steady_mean_pkts": 999.9}
+        run["owd_ms"] |= {"mean": 1000.1 * run["seed"], "p95": 2000.3 * run["seed"]}
+    (t,) = tables.results_tables(tables.over_seeds([from_json(json.dumps(run)) for run in made]), 80)
+    console = Console(width=80)
+    tables.show(t, to=console)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    assert lines[-1].strip().startswith("left out: queue max") and "--csv" in lines[-1]
+    assert any("150000" in line for line in lines)
+
+
 def test_points_of_a_sweep_are_in_the_order_of_their_values(tmp_path: Path) -> None:
     key = "link.bottleneck.forward.delay_ms"
     for cc, faster in (("reno", 0), ("santacruz", 0.1)):
@@ -467,6 +482,15 @@ def test_pictures_have_names_and_formats_for_papers(tmp_path: Path) -> None:
     assert {name.replace(".svg", ".pdf") for name in names} == {name for name in names if name.endswith(".pdf")}
     assert all(path.read_bytes().startswith(b"%PDF") for path in (tmp_path / "plots").glob("*.pdf"))
     assert all((img["src"] or "").startswith("data:image/png") for img in Page(tmp_path / "report.html").of("img"))
+
+
+def test_a_table_of_two_seeds_says_how_wide_its_intervals_are(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [from_json(json.dumps(result(resolved(), "reno", {}, seed, 1.0 + seed))) for seed in (1, 2, 3)]
+    for rows, said in ((runs, False), (runs[:2], True)):
+        tables.show_results(rows)
+        assert ("--seeds 5" in capsys.readouterr().out) == said
+    tables.show_results(runs[:2], each=True)
+    assert "--seeds 5" not in capsys.readouterr().out
 
 
 def between_hosts(netem: str) -> dict[str, Any]:

@@ -276,7 +276,9 @@ def exec_command(
         from hetlab.machines import exec_qemu
 
         if patched or debug or cc or patch:
-            raise LabError("exec --on vm: Debian's kernels are neither --patched nor --debug, have no --patch and load no --cc")
+            raise LabError(
+                "exec --on vm: Debian's kernels are neither --patched nor --debug, have no --patch and load no --cc"
+            )
         libraries = qemu_files.environment(err) if environment else None
         raise typer.Exit(
             exec_qemu.execute(qemu_files.stock(err, kernel_), clock, command, wall_limit, libraries, named)

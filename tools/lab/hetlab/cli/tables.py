@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 # Heads of more than 5 characters, in parts for a narrow terminal
 NARROW = {"timeouts": ("time-", "outs"), "retrans.": ("re-", "trans.")}
+# What a terminal of 80 characters can do without, first to go first: intervals of several seeds make columns wide
+DISPENSABLE = ("queue max", "lost", "timeouts")
+NARROWEST = 80
 
 
 def claims_table(judged: "list[evaluate.Judgement]") -> Table:
@@ -114,10 +117,16 @@ def over_seeds(rows: Iterable[RunResult]) -> list[Line]:
     return [Line(*names, runs) for names, runs in lines.items()]
 
 
-def notes(rows: list[RunResult]) -> list[str]:
-    """What must be known to read the table: whose links were not emulated."""
+def notes(lines: list[Line]) -> list[str]:
+    """What must be known to read the table: whose links were not emulated, and intervals of two seeds."""
+    rows = [run for line in lines for run in line.runs]
     real = dict.fromkeys(run.scenario for run in rows if run.hosts and run.hosts["netem"] == "none")
-    return [f"{', '.join(real)}: links not emulated (--netem none); these are numbers of the real path"] if real else []
+    said = []
+    if any(len(line.runs) == 2 for line in lines):
+        said.append("an interval of two seeds is 7 times as wide as one of five that spread alike: --seeds 5")
+    if real:
+        said.append(f"{', '.join(real)}: links not emulated (--netem none); these are numbers of the real path")
+    return said
 
 
 def results_tables(lines: list[Line], width: int, columns: tuple[Column, ...] = TERMINAL) -> list[Table]:
@@ -130,7 +139,24 @@ def results_tables(lines: list[Line], width: int, columns: tuple[Column, ...] = 
     if _widths(wide).maximum <= width:
         return [wide]
     columns = tuple(column for column in columns if column.name != "wall")
-    return [_results(list(those), columns, name) for name, those in groupby(lines, key=lambda line: line.scenario)]
+    return [
+        _narrow(list(those), columns, name, width) for name, those in groupby(lines, key=lambda line: line.scenario)
+    ]
+
+
+def _narrow(lines: list[Line], columns: tuple[Column, ...], scenario: str, width: int) -> Table:
+    """One scenario, without columns that can be done without where it is still too wide; it says which."""
+    left_out: list[str] = []
+    t = _results(lines, columns, scenario)
+    for name in DISPENSABLE:
+        if _widths(t).maximum <= max(width, NARROWEST):
+            break
+        left_out.append(name)
+        t = _results(lines, tuple(c for c in columns if c.name not in left_out), scenario)
+    if left_out:
+        t.caption = f"left out: {', '.join(left_out)}; hetlab table DIR --csv has all"
+        t.caption_justify = "left"
+    return t
 
 
 def _results(lines: list[Line], columns: tuple[Column, ...], scenario: str = "") -> Table:
@@ -176,8 +202,9 @@ def show(*shown: Table, to: Console | None = None) -> None:
 
 def show_results(rows: list[RunResult], each: bool = False) -> None:
     """Print the tables of runs (``each``: a line for each), and below what must be known to read them."""
-    show(*results_tables((each_run if each else over_seeds)(rows), terminal_width()))
-    for note in notes(rows):
+    lines = (each_run if each else over_seeds)(rows)
+    show(*results_tables(lines, terminal_width()))
+    for note in notes(lines):
         print(note)
 
 
