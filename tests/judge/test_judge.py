@@ -63,12 +63,35 @@ def seen(tmp_path: Path) -> Seen:
             "bytes_received": np.concatenate([octets(0, t), octets(1, t)]),
         },
         "queue": {"queue": ["bottleneck.forward"] * len(t), "t": t, "pkts": t},
-        "flows": {"id": np.zeros(len(t), int), "t": t, "cwnd": (10 * t).astype(int), "srtt_us": 1000 * t},
+        "flows": {
+            "id": np.zeros(len(t), int),
+            "t": t,
+            "cwnd": (10 * t).astype(int),
+            "srtt_us": 1000 * t,
+            "bytes_sent": (100_000 * t).astype(int),
+            "bytes_retrans": (10_000 * np.maximum(t - 10, 0)).astype(int),
+        },
+        # Ten responses, one a second, small and large by turns; they take 1, 2 .. 9 s, the last does not end
+        "items": {
+            "id": [1] * 10,
+            "t": np.arange(10.0),
+            "kind": ["response"] * 10,
+            "bytes": [1000, 1_000_000] * 5,
+            "time_s": [*np.arange(1.0, 10), None],
+        },
     }
     for name, columns in tables.items():
         pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
     flow = FlowResult(
-        name="main", proto="tcp", start_s=0, end_s=15, complete=True, goodput_mbit=1, bytes_sent=1_448_000
+        name="main",
+        proto="tcp",
+        start_s=0,
+        end_s=15,
+        complete=True,
+        goodput_mbit=1,
+        bytes_sent=1_448_000,
+        retransmits=7,
+        timeouts=3,
     )
     delay = DelayResult(mean=1, variance=1, min=0, p50=2, p95=3, p99=4, packets=5)
     none = {"steady_mean_pkts": None, "steady_min_pkts": None, "steady_max_pkts": None, "p95_pkts": None}
@@ -77,7 +100,7 @@ def seen(tmp_path: Path) -> Seen:
         seed=1,
         cc="reno",
         cc_params={},
-        flows=(flow, replace(flow, name="second", start_s=5, complete=False, end_s=20)),
+        flows=(flow, replace(flow, name="second", start_s=5, complete=False, end_s=20, timeouts=1)),
         queue=QueueResult(link="bottleneck.forward", **none, max_pkts=20, drops=20, loss_model_drops=0),
         owd_ms=None,
         queueing_ms=delay,
@@ -113,7 +136,42 @@ EXPECTED: list[tuple[str, dict[str, Any], float | None]] = [
     ("load", {"flow": "main", "beside": "second"}, 75),
     ("ratio", {"flow": "main", "beside": "second", "from_s": 5}, 3),
     ("time", {"flow": "nobody"}, None),
+    ("drops", {}, 20),
+    ("retransmits", {"flow": "main"}, 7),
+    ("timeouts", {}, 4),
+    ("timeouts", {"flow": "second"}, 1),
+    ("retrans_percent", {}, 5),
+    ("retrans_percent", {"flow": "main", "from_s": 10}, 10),
+    ("retrans_percent", {"flow": "second"}, None),
+    ("completion", {"percentile": 50}, 6),
+    ("completion", {"percentile": 100}, None),
+    ("completion", {"percentile": 50, "flow": "second", "below_bytes": 10_000}, 5),
+    ("completion", {"percentile": 100, "above_bytes": 10_000, "to_s": 9}, 8),
+    ("completion", {"percentile": 0, "from_s": 5, "to_s": 8}, 6),
+    ("completion", {"percentile": 50, "flow": "main"}, None),
+    ("unfinished_percent", {"flow": "second"}, 10),
+    ("unfinished_percent", {"flow": "second", "to_s": 9}, 0),
+    ("unfinished_percent", {"flow": "main"}, None),
+    ("queueing_p50", {}, 2),
+    ("queueing_p99", {}, 4),
+    ("udp_lost_percent", {"flow": "main"}, None),
 ]
+
+
+def test_each_measure_is_computed_by_hand() -> None:
+    elsewhere = {"harm", "udp_lost_percent", "bbr_bw", "bbr_state", "queued_s", "drain_time"}  # tests below
+    assert {name for name, _arguments, value in EXPECTED if value is not None} | elsewhere == set(measures.MEASURES)
+
+
+def test_udp_packets_that_did_not_arrive(seen: Seen) -> None:
+    """Offered 10 Mbit/s for 4 s and 20 Mbit/s for 1 s; delivered 9 and 14."""
+    sc = seen.result.scenario_resolved
+    made = [(10.0, 4.0, 9.0), (20.0, 1.0, 14.0)]
+    flows = [replace(f, rate_mbit=rate, duration_s=s) for f, (rate, s, _got) in zip(sc.flows, made, strict=True)]
+    got = [replace(f, goodput_mbit=mbit) for f, (_rate, _s, mbit) in zip(seen.result.flows, made, strict=True)]
+    sc = replace(sc, flows=tuple(replace(f, name=f"noise-{i}") for i, f in enumerate(flows)))
+    run = replace(seen, result=replace(seen.result, scenario_resolved=sc, flows=tuple(got)))
+    assert measures.values([run], "udp_lost_percent", {"flow": "noise"}) == [pytest.approx(100 * 10 / 60)]
 
 
 @pytest.mark.parametrize(("name", "arguments", "value"), EXPECTED)
@@ -207,6 +265,7 @@ def test_select() -> None:
     assert {c.id for c in case.select(["a-2"], [], False)} == {"a-20", "a-200"}
     assert {c.group for c in case.select([], ["satellite"], False)} == {"G satellite"}
     assert all(c.quick for c in case.select([], ["A", "B"], True))
+    assert {c.group for c in case.select([], [], True)} == {c.group for c in case.every().values()}
     with pytest.raises(LabError, match="there are: A basic, B loss"):
         case.select([], ["nothing"], False)
 
