@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures of made-up runs that can be computed by hand, verdicts, and the cases of the gauntlet."""
 
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hetlab.errors import LabError
-from hetlab.judge import case, compare, limits, matrix, measures, plan, states, verdict
+from hetlab.judge import case, compare, limits, matrix, measures, plan, scorecard, states, verdict
 from hetlab.judge.measures import PAYLOAD_SHARE, Seen
 from hetlab.model import files
 from hetlab.model.jobs import Variant
@@ -258,6 +259,21 @@ def test_every_case_of_the_gauntlet_can_be_run() -> None:
             assert {v for k, v in j.with_.items() if k in ("flow", "beside")} <= flows, one.id
             assert all(v <= sc.duration_s for k, v in j.with_.items() if k.endswith("_s") and not isinstance(v, str))
             assert j.source, one.id
+
+
+def test_variants_of_a_file_are_cases() -> None:
+    """tcpeval: all that its tables have, but 802.11g; the page's command names the variant."""
+    found = case.every("tcpeval")
+    counts = Counter(one.covers for one in found.values())
+    basic = dict.fromkeys(("T-DC", "T-AC", "T-TO", "T-GEO", "T-DU", "T-PL"), 3)
+    transients = dict.fromkeys(("T-TR-down", "T-TR-up", "T-TR-stairs"), 1)
+    assert counts == {**basic, **transients, "T-DT": 5, "T-RU": 6, "T-IM": 2, "T-IF": 20, "T-IR": 20}
+    for load in (60, 110):
+        flows = plan.point_of(found[f"tcpeval-ac-{load}"])[0].scenario.flow
+        web = sum(f.load_percent or 0 for name, f in flows.items() if name.startswith("web"))
+        assert web == pytest.approx(load, rel=1e-4)
+    assert scorecard._named(found["tcpeval-ac-60"]) == ["--suite", "tcpeval", "--case", "tcpeval-ac-60"]
+    assert scorecard._named(case.every()["a-20"]) == ["--case", "a-20"]
 
 
 def test_select() -> None:

@@ -62,7 +62,7 @@ def command(
     case: Annotated[list[str] | None, typer.Option(metavar="ID", help="how cases begin; repeatable")] = None,
     group: Annotated[list[str] | None, typer.Option(metavar="GROUP,...", help="letter or word; repeatable")] = None,
     quick: Annotated[bool, typer.Option(help="some 20 cases")] = False,
-    suite: Annotated[str, typer.Option(metavar="NAME", help="a published suite instead: bbr, c4")] = "",
+    suite: Annotated[str, typer.Option(metavar="NAME", help="a published suite instead: bbr, c4, tcpeval")] = "",
     compare: Annotated[bool, typer.Option("--compare", help="two: what got better or worse from the first")] = False,
     matrix: Annotated[bool, typer.Option("--matrix", help="no cases: each beside each other, shares and harm")] = False,
     seeds: Annotated[

@@ -6,7 +6,7 @@
 gets in the same place.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -91,24 +91,32 @@ class Case(Checked):
     quick: Annotated[bool, Key("part of the quick set")] = False
     cost_s: Annotated[float, Key("seconds of a CPU that one run takes, about")] = 3
     judge: Annotated[tuple[Judgement, ...], Key("what is asked")]
-    path: Annotated[str, Key("its file")] = ""
+    path: Annotated[str, Key("its file, with @ and a variant")] = ""
+
+    @property
+    def suite(self) -> str:
+        """Name of its suite; empty: the gauntlet."""
+        folder = Path(self.path.rpartition("/")[0])
+        return "" if folder == GAUNTLET else folder.name
 
 
 ADAPTER = TypeAdapter(Case)
 
 
-def load(path: Path) -> Case:
-    """A case; LabError naming file and key."""
+def load(path: Path) -> list[Case]:
+    """Cases of a file: it, or where it has variants each of them; LabError naming file and key."""
     data = files.read(path)
     head = data.get("case")
     if not isinstance(head, dict):
         raise LabError(f"{path}: lacks the table [case]")
     judged = [_spelt(item) for item in data.get("judge", [])]
     try:
-        return ADAPTER.validate_python(head | {"id": _id(path), "judge": judged, "path": str(path)})
+        case = ADAPTER.validate_python(head | {"id": _id(path), "judge": judged, "path": str(path)})
     except ValidationError as err:
         places = [f"{path.name}: {'.'.join(map(str, f['loc']))}: {f['msg']}" for f in err.errors()]
         raise LabError("\n".join(places)) from err
+    variants = data.get("variant", {})
+    return [replace(case, id=f"{case.id}-{v}", path=f"{path}@{v}") for v in variants] or [case]
 
 
 def _id(path: Path) -> str:
@@ -132,8 +140,9 @@ def every(suite: str = "") -> dict[str, Case]:
     """All cases of the gauntlet or of a suite by their names, in the order of groups; LabError for no such suite."""
     if suite and suite not in suites():
         raise LabError(f"--suite {suite}: no such suite{meant(suite, suites())}; there are: {', '.join(suites())}")
-    found = [load(path) for path in sorted((GAUNTLET / suite).glob("*.toml")) if not path.stem.startswith("_")]
-    return {case.id: case for case in sorted(found, key=lambda case: (case.group, case.id))}
+    paths = [path for path in sorted((GAUNTLET / suite).glob("*.toml")) if not path.stem.startswith("_")]
+    found = sorted((case for path in paths for case in load(path)), key=lambda case: case.group)
+    return {case.id: case for case in found}
 
 
 def select(names: list[str], groups: list[str], quick: bool, suite: str = "") -> list[Case]:

@@ -263,9 +263,9 @@ def drops(run: Seen) -> float | None:
 
 
 @measure("%")
-def drop_percent(run: Seen) -> float | None:
-    """The same of the segments that were sent."""
-    sent = sum(f.bytes_sent or 0 for _i, f in run.flows()) / 1448
+def drop_percent(run: Seen, flow: str | None = None) -> float | None:
+    """The same of the segments that were sent; ``flow``: those that pass this queue, where others go the other way."""
+    sent = sum(f.bytes_sent or 0 for _i, f in run.flows(flow)) / 1448
     dropped = run.result.queue.drops
     return None if dropped is None or not sent else 100 * dropped / sent
 

@@ -133,8 +133,7 @@ def _section(case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cel
 
 def _named(case: Case) -> list[str]:
     """Arguments that name a case."""
-    stem = Path(case.path).stem
-    suite = [] if case.id == stem else ["--suite", case.id.removesuffix(f"-{stem}")]
+    suite = ["--suite", case.suite] if case.suite else []
     return [*suite, "--case", case.id]
 
 
