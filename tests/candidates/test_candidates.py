@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A congestion control of the user's own is built, named, run; one that breaks the kernel costs its own runs."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,20 @@ def test_a_name_that_is_in_use(hetlab: Hetlab, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "the name cubic is in use: called cubic_2 here" in done.stderr
     assert sorted(p.name for p in (tmp_path / "out" / "bulk").iterdir()) == ["aimd", "aimd_2", "cubic_2"]
+
+
+def test_a_module_of_the_kernels_name(hetlab: Hetlab, tmp_path: Path) -> None:
+    """As one's own version of tcp_cubic.c has; by rules of one's own it cannot be changed, and that is said."""
+    alone, ruled = tmp_path / "tcp_cubic.c", tmp_path / "ruled" / "tcp_cubic.c"
+    ruled.parent.mkdir()
+    for file in (alone, ruled):
+        shutil.copy(AIMD, file)
+    (ruled.parent / "Kbuild").write_text("obj-m := tcp_cubic.o\n")
+    done = hetlab("run", "bulk", *SHORT, "--cc", f"{alone}:alpha=2", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "called tcp_cubic_own here" in " ".join(done.stderr.split())
+    done = hetlab("run", "bulk", *SHORT, "--cc", ruled, "--out", tmp_path / "out2")
+    assert done.returncode == 2 and "give yours another name in Kbuild" in done.stderr
 
 
 def test_several_names_of_one_module(hetlab: Hetlab, tmp_path: Path) -> None:

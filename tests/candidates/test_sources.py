@@ -85,6 +85,15 @@ def test_old_names_of_functions_are_told() -> None:
     assert len(notes) == 3 and all(note.startswith("a.c: ") for note in notes)
 
 
+def test_arguments_that_functions_got() -> None:
+    calls = "__tcp_send_ack(sk, ca->prior); __tcp_send_ack(sk, READ_ONCE(tp->rcv_nxt)); __tcp_send_ack(sk, n, 0);"
+    files, notes = adapt.adapt({"a.h": calls})
+    wanted = (
+        "__tcp_send_ack(sk, ca->prior, 0); __tcp_send_ack(sk, READ_ONCE(tp->rcv_nxt), 0); __tcp_send_ack(sk, n, 0);"
+    )
+    assert files["a.h"] == wanted and len(notes) == 1
+
+
 def test_cong_control_of_older_kernels_is_wrapped() -> None:
     old = "static void main_(struct sock *sk, const struct rate_sample *rs)\n{\n}\n"
     files, notes = adapt.adapt({"a.c": old + TABLE.format(extra=".cong_control = main_,")})

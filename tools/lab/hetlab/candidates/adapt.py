@@ -9,8 +9,14 @@ from collections.abc import Mapping
 
 Texts = dict[str, str]  # file name to content
 
-# What was renamed: pattern, new text, since when
+# What was renamed or got an argument: pattern, new text, since when
+ARGUMENT = r"[^,()]+(?:\([^()]*\)[^,()]*)?"
 RENAMED = (
+    (
+        rf"\b__tcp_send_ack\s*\(({ARGUMENT}),({ARGUMENT})\)",
+        r"__tcp_send_ack(\1,\2, 0)",
+        "__tcp_send_ack() takes flags now",
+    ),
     (r"\bprandom_u32_max\s*\(", "get_random_u32_below(", "prandom_u32_max() is get_random_u32_below() since 6.2"),
     (r"\bprandom_u32\s*\(", "get_random_u32(", "prandom_u32() is get_random_u32() since 6.1"),
     (r"\bBTF_SET8_START\s*\(", "BTF_KFUNCS_START(", "BTF_SET8_START() of kfuncs is BTF_KFUNCS_START() since 6.8"),

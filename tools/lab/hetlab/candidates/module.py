@@ -16,7 +16,7 @@ from hetlab.candidates import adapt, hints
 from hetlab.candidates.sources import Sources
 from hetlab.errors import LabError
 from hetlab.machines import exec_uml
-from hetlab.paths import BUILD
+from hetlab.paths import BUILD, TOP
 
 # The kernel's own warnings are of no use to the author of another kernel's code; errors stay errors
 FLAGS = "-g -Wno-error"
@@ -48,21 +48,33 @@ def module(console: Console, k: kernel.Kernel, s: Sources, taken: Collection[str
     LabError with the compiler's words, file and line, or the kernel's, where it cannot be had.
     """
     files, notes = _copies(s, taken)
-    key = kernel.digest(k.key.encode(), s.module.encode(), json.dumps(files, sort_keys=True).encode())
+    built = _module_name(k, s)
+    if built != s.module:
+        notes.append(f"the kernel has a module {s.module} of its own: called {built} here")
+    key = kernel.digest(k.key.encode(), built.encode(), json.dumps(files, sort_keys=True).encode())
     directory = BUILD / "candidates" / key
     known = directory / "module.json"
     with kernel.locked(BUILD / "candidates"):
         if not known.exists():
             console.print(f"building {s.module} from {s.top}")
             shutil.rmtree(directory, ignore_errors=True)
-            _compile(k, s, files, directory)
-            names = _registered(k, directory / f"{s.module}.ko", s)
-            made = Module(
-                s.module.replace("-", "_"), str(directory / f"{s.module}.ko"), names, s.digest, str(s.top), tuple(notes)
-            )
+            _compile(k, s, built, files, directory)
+            ko = directory / f"{built}.ko"
+            names = _registered(k, ko, s)
+            made = Module(built.replace("-", "_"), str(ko), names, s.digest, str(s.top), tuple(notes))
             known.write_text(json.dumps(asdict(made)))
     values = json.loads(known.read_text())
     return Module(**values | {"names": tuple(values["names"]), "notes": tuple(values["notes"])})
+
+
+def _module_name(k: kernel.Kernel, s: Sources) -> str:
+    """Name of the module: another than the file's where the kernel or this tree has one of that name.
+
+    One that the user's own rules make keeps its name: it is written there.
+    """
+    known = {Path(line).stem for line in (k.out / "modules.builtin").read_text().splitlines()}
+    known |= {path.stem for path in TOP.glob("tcp_*.c")}
+    return f"{s.module}_own" if s.module in known and not s.kbuild else s.module
 
 
 def _copies(s: Sources, taken: Collection[str]) -> tuple[dict[str, str], list[str]]:
@@ -83,19 +95,20 @@ def _free(name: str, taken: Collection[str]) -> str:
     raise LabError(f"{name}: every name like it is in use")
 
 
-def _compile(k: kernel.Kernel, s: Sources, files: dict[str, str], directory: Path) -> None:
+def _compile(k: kernel.Kernel, s: Sources, name: str, files: dict[str, str], directory: Path) -> None:
     """Write the sources and run the kernel's make; LabError with the first faults."""
-    for name, text in files.items():
-        path = directory / name
+    for file, text in files.items():
+        path = directory / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, errors="surrogateescape")
     if not s.kbuild:
         for rules in ("Makefile", "Kbuild"):
             (directory / rules).unlink(missing_ok=True)
-        (directory / "Kbuild").write_text(f"obj-m := {s.module}.o\n")
+        part = "" if name == s.module else f"{name}-y := {s.module}.o\n"
+        (directory / "Kbuild").write_text(f"obj-m := {name}.o\n{part}")
     make = ["make", "-C", str(k.source), "ARCH=um", f"O={k.out}", f"M={directory}", f"KCFLAGS={FLAGS}"]
     done = subprocess.run(
-        [*make, "CONFIG_WERROR=", f"{s.module}.ko"],
+        [*make, "CONFIG_WERROR=", f"{name}.ko"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -132,6 +145,8 @@ def _registered(k: kernel.Kernel, ko: Path, s: Sources) -> tuple[str, ...]:
     if names := tuple(sorted(after - before)):
         return names
     said = ko.with_name("loaded.err").read_text().strip() or "it registers no congestion control"
+    if s.kbuild and "already loaded" in ko.with_name("loaded.dmesg").read_text():
+        said = f"the kernel has a module {s.module} of its own: give yours another name in Kbuild or Makefile"
     words = [
         line.partition("] ")[2] for line in ko.with_name("loaded.dmesg").read_text().splitlines() if s.module in line
     ]
