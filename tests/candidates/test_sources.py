@@ -94,6 +94,12 @@ def test_arguments_that_functions_got() -> None:
     assert files["a.h"] == wanted and len(notes) == 1
 
 
+def test_exports_of_a_copy_of_the_kernels_file_are_left_out() -> None:
+    """A built-in tcp_vegas exports the same symbols: modpost refuses a second one."""
+    files, notes = adapt.adapt({"a.c": "void f(void)\n{\n}\nEXPORT_SYMBOL_GPL(f);\nEXPORT_SYMBOL(g);\nint a;\n"})
+    assert files["a.c"] == "void f(void)\n{\n}\n\n\nint a;\n" and len(notes) == 1
+
+
 def test_cong_control_of_older_kernels_is_wrapped() -> None:
     old = "static void main_(struct sock *sk, const struct rate_sample *rs)\n{\n}\n"
     files, notes = adapt.adapt({"a.c": old + TABLE.format(extra=".cong_control = main_,")})

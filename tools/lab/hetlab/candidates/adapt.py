@@ -12,6 +12,7 @@ Texts = dict[str, str]  # file name to content
 # What was renamed or got an argument: pattern, new text, since when
 ARGUMENT = r"[^,()]+(?:\([^()]*\)[^,()]*)?"
 RENAMED = (
+    (r"(?m)^EXPORT_SYMBOL(?:_GPL)?\s*\(\w+\);$", "", "EXPORT_SYMBOL() left out: the kernel may have the same symbol"),
     (
         rf"\b__tcp_send_ack\s*\(({ARGUMENT}),({ARGUMENT})\)",
         r"__tcp_send_ack(\1,\2, 0)",
