@@ -185,6 +185,22 @@ def test_an_interrupted_command_says_what_it_keeps(tmp_path: Path) -> None:
     assert len(list(tmp_path.rglob("result.json"))) == 1
 
 
+def test_claims_of_a_changed_module(hetlab: Hetlab, tmp_path: Path) -> None:
+    """A file in place of the tree's of that name: its default N_op of 30 packets is seen; others are refused."""
+    source = (TOP / "tcp_santacruz.c").read_text()
+    own = tmp_path / "tcp_santacruz.c"
+    own.write_text(source.replace("n_op, 3000,", "n_op, 30000,"))
+    assert own.read_text() != source
+    done = hetlab("claims", "real_networks-long", "--cc", own, "--out", tmp_path / "out", "--json")
+    assert done.returncode in (0, 1) and json.loads(done.stdout)["id"] == "real_networks-long", done.stderr
+    (result,) = (json.loads(path.read_text()) for path in (tmp_path / "out").rglob("result.json"))
+    assert result["queueing_ms"]["p50"] > 2, "30 packets of 1500 bytes at 100 Mbit/s: 3.6 ms; 3 packets: 0.4"
+    other = tmp_path / "tcp_mine.c"
+    own.rename(other)
+    refused = hetlab("claims", "real_networks-long", "--cc", other)
+    assert refused.returncode == 2 and "tcp_mine.c: not the name of one of this tree's modules" in refused.stderr
+
+
 def test_a_command_goes_on_where_another_ended(hetlab: Hetlab, tmp_path: Path) -> None:
     """Only what is missing, was measured otherwise, or is damaged is run; the table has all."""
     bulk = ("run", "bulk", *SHORT, "--cc", "reno", "--cc", "cubic", "--json")

@@ -256,9 +256,14 @@ def _slim(out: Path) -> None:
         path.unlink()
 
 
-def modules(console: Console, k: Kernel, arch: str = "um") -> Path:
-    """Directory with our modules built for a kernel."""
-    sources = [*module_sources(), *qdisc_sources()]
+def modules(console: Console, k: Kernel, arch: str = "um", instead: Sequence[Path] = ()) -> Path:
+    """Directory with our modules built for a kernel; files of ``instead`` stand for those of the same names."""
+    other = {path.name: path for path in instead}
+    ours = module_sources()
+    if unknown := sorted(set(other) - {path.name for path in ours if path.suffix == ".c"}):
+        known = ", ".join(path.name for path in ours if path.suffix == ".c")
+        raise LabError(f"{', '.join(unknown)}: not the name of one of this tree's modules, which are: {known}")
+    sources = [*(other.get(path.name, path) for path in ours), *qdisc_sources()]
     key = files_digest(sources, k.key.encode())
     directory = BUILD / "modules" / f"{arch}-{key}"
     with locked(BUILD / "modules"):
@@ -267,6 +272,8 @@ def modules(console: Console, k: Kernel, arch: str = "um") -> Path:
         console.print("building the modules")
         shutil.rmtree(directory, ignore_errors=True)
         stage(directory)
+        for name, path in other.items():
+            shutil.copy(path, directory / name)
         compile_module(k, directory, arch)
         (directory / ".complete").touch()
     return directory

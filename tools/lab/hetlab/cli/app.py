@@ -5,6 +5,7 @@ import json
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal, NoReturn
@@ -172,6 +173,10 @@ def claims_command(
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object per claim on stdout")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="the table of docs/claims.md on stdout")] = False,
     list_: Annotated[bool, typer.Option("--list", help="what each needs and costs; nothing is run")] = False,
+    cc: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="in place of this tree's tcp_*.c of that name"),
+    ] = None,
     again: AgainOption = False,
     machines: MachinesOption = None,
 ) -> None:
@@ -187,10 +192,11 @@ def claims_command(
     if list_:
         show(claims_list(chosen))
         return
-    evidence = Evidence(out or BUILD / "claims")
+    instead = cc or []
+    evidence = Evidence(out or BUILD / ("claims-own" if instead else "claims"))
     planned = plan((need for c in chosen for need in c.needs), evidence)
-    campaign = carry_out(planned, virtual(machines), evidence.out, evidence.add, resume=not again)
-    evidence.points = play(list(dict.fromkeys(path for c in chosen for path in c.scripts)))
+    campaign = carry_out(planned, virtual(machines, instead=instead), evidence.out, evidence.add, resume=not again)
+    evidence.points = play(list(dict.fromkeys(path for c in chosen for path in c.scripts)), instead)
     judged = evaluate.judge(chosen, evidence)
     if as_json or as_markdown:
         for j in judged:
@@ -229,7 +235,7 @@ def figures_command(
         print(path)
 
 
-def play(scripts: list[Path]) -> dict[tuple[bool, str, int], bool]:
+def play(scripts: list[Path], instead: Sequence[Path] = ()) -> dict[tuple[bool, str, int], bool]:
     """Packet scripts on both kernels: (patched, script, IP version) to whether it held."""
     from hetlab.packet import host
 
@@ -237,7 +243,7 @@ def play(scripts: list[Path]) -> dict[tuple[bool, str, int], bool]:
     found: dict[tuple[bool, str, int], bool] = {}
     for patched in (False, True) if scripts else ():
         k = kernel.kernel(err, patched)
-        points = host.play(k.executable, kernel.modules(err, k), scripts)
+        points = host.play(k.executable, kernel.modules(err, k, instead=instead), scripts)
         found |= {(patched, *key): held for key, (held, _said) in points.items()}
     return found
 

@@ -113,12 +113,12 @@ def draw_trace(directory: Path, result: RunResult) -> None:
     pictures.draw_trace(runs.Run(directory, result))
 
 
-def virtual(machines: int | None, own: Sequence[Path] = ()) -> RunnerFactory:
-    """Virtual-time machines; ``own``: patches of the user's to their kernel."""
+def virtual(machines: int | None, own: Sequence[Path] = (), instead: Sequence[Path] = ()) -> RunnerFactory:
+    """Virtual-time machines; ``own``: patches of the user's to their kernel, ``instead``: files of ours replaced."""
 
     def make_runner(patched: bool, planned: list[Job]) -> tuple[Runner, dict[str, str]]:
         k = kernel.kernel(err, patched, own=own)
-        modules = kernel.modules(err, k)
+        modules = kernel.modules(err, k, instead=instead)
         offered.check(planned, offered.offered(k, modules))
         return VirtualRunner(k.executable, modules, machines), kernel.hashes(k, modules)
 
