@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """A congestion control of the user's own is built, named, run; one that breaks the kernel costs its own runs."""
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from commands import Hetlab, Run
+from commands import TOP, Hetlab, Run
 
 pytestmark = pytest.mark.virtual
 SOURCES = Path(__file__).with_name("sources")
@@ -49,17 +50,29 @@ def test_a_name_that_is_in_use(hetlab: Hetlab, tmp_path: Path) -> None:
 
 
 def test_a_module_of_the_kernels_name(hetlab: Hetlab, tmp_path: Path) -> None:
-    """As one's own version of tcp_cubic.c has; by rules of one's own it cannot be changed, and that is said."""
-    alone, ruled = tmp_path / "tcp_cubic.c", tmp_path / "ruled" / "tcp_cubic.c"
-    ruled.parent.mkdir()
-    for file in (alone, ruled):
+    """As one's own version of tcp_cubic.c has, also by rules of one's own, of one object or several."""
+    files = [tmp_path / where / "tcp_cubic.c" for where in ("alone", "one", "two")]
+    for file in files:
+        file.parent.mkdir()
         shutil.copy(AIMD, file)
-    (ruled.parent / "Kbuild").write_text("obj-m := tcp_cubic.o\n")
-    done = hetlab("run", "bulk", *SHORT, "--cc", f"{alone}:alpha=2", "--out", tmp_path / "out")
-    assert done.returncode == 0, done.stderr
-    assert "called tcp_cubic_own here" in " ".join(done.stderr.split())
-    done = hetlab("run", "bulk", *SHORT, "--cc", ruled, "--out", tmp_path / "out2")
-    assert done.returncode == 2 and "give yours another name in Kbuild" in done.stderr
+    (files[1].parent / "Kbuild").write_text("obj-m := tcp_cubic.o\n")
+    files[2].rename(files[2].with_name("aimd_part.c"))
+    (files[2].parent / "Makefile").write_text("obj-m += tcp_cubic.o\ntcp_cubic-objs := aimd_part.o\n")
+    for file in (files[0], files[1], files[2].parent):
+        done = hetlab("run", "bulk", *SHORT, "--cc", f"{file}:alpha=2", "--out", file.with_suffix(".out"))
+        assert done.returncode == 0, done.stderr
+        assert "called tcp_cubic_own here" in " ".join(done.stderr.split())
+
+
+def test_a_changed_module_of_this_tree_beside_the_original(hetlab: Hetlab, tmp_path: Path) -> None:
+    """With the tree's headers, wherever the file is; and the tree's own file, by the tree's Kbuild."""
+    shutil.copy(TOP / "tcp_westwood_fr.c", tmp_path)
+    for file in (tmp_path / "tcp_westwood_fr.c", TOP / "tcp_westwood_fr.c"):
+        words = ("--cc", f"{file}@westwood_fr_2", "--cc", "westwood_fr", "--json")
+        done = hetlab("run", "bulk", *SHORT, *words, "--out", tmp_path / file.parent.name)
+        assert done.returncode == 0, done.stderr
+        first, second = (json.loads(line)["flows"] for line in done.stdout.splitlines())
+        assert first[0]["goodput_mbit"] == second[0]["goodput_mbit"]
 
 
 def test_several_names_of_one_module(hetlab: Hetlab, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from hetlab.build import kernel
 from hetlab.candidates import adapt, hints
-from hetlab.candidates.sources import Sources
+from hetlab.candidates.sources import KBUILD, Sources
 from hetlab.errors import LabError
 from hetlab.machines import exec_uml
 from hetlab.paths import BUILD, TOP
@@ -51,7 +51,10 @@ def module(console: Console, k: kernel.Kernel, s: Sources, taken: Collection[str
     built = _module_name(k, s)
     if built != s.module:
         notes.append(f"the kernel has a module {s.module} of its own: called {built} here")
-    key = kernel.digest(k.key.encode(), built.encode(), json.dumps(files, sort_keys=True).encode())
+    rules, text = _rules(s, built, files)
+    files[rules] = text
+    ours = kernel.files_digest(kernel.module_sources()) if s.module in _ours() else ""  # whose headers it may use
+    key = kernel.digest(k.key.encode(), built.encode(), ours.encode(), json.dumps(files, sort_keys=True).encode())
     directory = BUILD / "candidates" / key
     known = directory / "module.json"
     with kernel.locked(BUILD / "candidates"):
@@ -68,13 +71,30 @@ def module(console: Console, k: kernel.Kernel, s: Sources, taken: Collection[str
 
 
 def _module_name(k: kernel.Kernel, s: Sources) -> str:
-    """Name of the module: another than the file's where the kernel or this tree has one of that name.
-
-    One that the user's own rules make keeps its name: it is written there.
-    """
+    """Name of the module: another than the file's where the kernel or this tree has one of that name."""
     known = {Path(line).stem for line in (k.out / "modules.builtin").read_text().splitlines()}
-    known |= {path.stem for path in TOP.glob("tcp_*.c")}
-    return f"{s.module}_own" if s.module in known and not s.kbuild else s.module
+    return f"{s.module}_own" if s.module in known | set(_ours()) else s.module
+
+
+def _ours() -> list[str]:
+    """Names of this tree's modules."""
+    return [path.stem for path in kernel.module_sources() if path.suffix == ".c"]
+
+
+def _rules(s: Sources, name: str, files: dict[str, str]) -> tuple[str, str]:
+    """File and text of the rules for the kernel's build: the user's, this tree's for its modules, or none; and a name.
+
+    What is added at the end gives the module its name, of whatever objects it is made.
+    """
+    file = next((file for file in KBUILD if s.kbuild and file in files), KBUILD[0])
+    text = files[file] if s.kbuild else ""
+    if s.module in _ours() and not s.kbuild:
+        text = (TOP / "Kbuild").read_text().replace("$(src)/include", f"{TOP}/include")
+    if not s.kbuild or name != s.module:
+        text += f"\nobj-m := {name}.o\n"
+    if name != s.module:
+        text += f"{name}-y := $(or $(strip $({s.module}-y) $({s.module}-objs)),{s.module}.o)\n"
+    return file, text
 
 
 def _copies(s: Sources, taken: Collection[str]) -> tuple[dict[str, str], list[str]]:
@@ -101,11 +121,6 @@ def _compile(k: kernel.Kernel, s: Sources, name: str, files: dict[str, str], dir
         path = directory / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, errors="surrogateescape")
-    if not s.kbuild:
-        for rules in ("Makefile", "Kbuild"):
-            (directory / rules).unlink(missing_ok=True)
-        part = "" if name == s.module else f"{name}-y := {s.module}.o\n"
-        (directory / "Kbuild").write_text(f"obj-m := {name}.o\n{part}")
     make = ["make", "-C", str(k.source), "ARCH=um", f"O={k.out}", f"M={directory}", f"KCFLAGS={FLAGS}"]
     done = subprocess.run(
         [*make, "CONFIG_WERROR=", f"{name}.ko"],
@@ -145,8 +160,6 @@ def _registered(k: kernel.Kernel, ko: Path, s: Sources) -> tuple[str, ...]:
     if names := tuple(sorted(after - before)):
         return names
     said = ko.with_name("loaded.err").read_text().strip() or "it registers no congestion control"
-    if s.kbuild and "already loaded" in ko.with_name("loaded.dmesg").read_text():
-        said = f"the kernel has a module {s.module} of its own: give yours another name in Kbuild or Makefile"
     words = [
         line.partition("] ")[2] for line in ko.with_name("loaded.dmesg").read_text().splitlines() if s.module in line
     ]
