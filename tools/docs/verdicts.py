@@ -9,6 +9,9 @@ DATA = Path(__file__).resolve().parents[2] / "docs" / "data"
 SIGNS = {"pass": "", "fail": " ✗", "open": " ?", "value": "", "none": ""}
 WORST = ("none", "fail", "open", "pass")
 
+# A line of a document has room for some of many
+DETAILED = ("reno", "cubic", "bbr", "santacruz", "westwood_fr", "westwood_gfr", "hybla_ext")
+
 Row = dict[str, Any]
 
 
@@ -20,6 +23,11 @@ def rows(name: str) -> list[Row]:
 def ccs(name: str) -> list[str]:
     """Congestion controls, in the order in which they were judged."""
     return list(dict.fromkeys(row["cc"] for row in rows(name)))
+
+
+def in_detail(name: str) -> list[str]:
+    """Those that have a column in the table of cases: ours, and three to compare with."""
+    return [cc for cc in ccs(name) if cc in DETAILED]
 
 
 def cases(name: str) -> list[Row]:
@@ -58,5 +66,5 @@ def groups(name: str) -> dict[str, dict[str, str]]:
     for (group, _case, cc), word in worst.items():
         found.setdefault(group, {}).setdefault(cc, []).append(word)
     return {
-        g: {cc: f"{words.count('pass')} of {len(words)}" for cc, words in by.items()} for g, by in sorted(found.items())
+        g: {cc: f"{words.count('pass')}/{len(words)}" for cc, words in by.items()} for g, by in sorted(found.items())
     }
