@@ -26,7 +26,7 @@ WORDS: dict[Word, str] = {
     "pass": "passed",
     "fail": "failed",
     "open": "open: the limit is within the interval",
-    "value": "no limit is set",
+    "value": "no limit is set: the first number of the case",
     "none": "no number",
 }
 ENVIRONMENT = Environment(
