@@ -96,7 +96,7 @@ demo: kernel
 check:
 	@tools/setup.sh --check --vm
 	@$(MAKE) --no-print-directory kernels
-	@$(BUILD)/venv/bin/python -m pytest -n auto --dist loadfile
+	@$(BUILD)/venv/bin/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 check-fast:
 	@tools/setup.sh --check

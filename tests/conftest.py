@@ -26,6 +26,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 PLACES = ("fast", "virtual", "build", "vm", "debug", "quic")
+# Files of several minutes, the longest first: begun last, one worker would end alone with them
+LONG = ("papers", "judge_command", "unchanged", "kernel_selftests", "patch_build", "interop", "hosts", "candidates")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -39,6 +41,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if of and not any(mark.name in PLACES for mark in item.own_markers):
             for mark in places[of]:
                 item.add_marker(mark.name)
+    items.sort(key=lambda item: _rank(item.path.stem.removeprefix("test_")))
+
+
+def _rank(name: str) -> int:
+    return LONG.index(name) if name in LONG else len(LONG)
 
 
 @pytest.fixture(scope="session")
