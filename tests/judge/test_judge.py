@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hetlab.errors import LabError
-from hetlab.judge import case, compare, limits, matrix, measures, plan, scorecard, states, verdict
+from hetlab.judge import case, compare, curves, limits, matrix, measures, plan, scorecard, states, verdict
 from hetlab.judge.measures import PAYLOAD_SHARE, Seen
 from hetlab.model import files
 from hetlab.model.jobs import Variant
@@ -274,6 +274,12 @@ def test_variants_of_a_file_are_cases() -> None:
         assert web == pytest.approx(load, rel=1e-4)
     assert scorecard._named(found["tcpeval-ac-60"]) == ["--suite", "tcpeval", "--case", "tcpeval-ac-60"]
     assert scorecard._named(case.every()["a-20"]) == ["--case", "a-20"]
+
+
+@pytest.mark.parametrize(("runs", "points"), [(0, 400), (60, 400), (441, 132), (100_000, 50)])
+def test_a_page_of_many_runs_has_fewer_points(runs: int, points: int) -> None:
+    """21 congestion controls in 21 cases made a page of 8 MB."""
+    assert curves.points_for(runs) == points
 
 
 def test_select() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hetlab.judge.curves import PERCENTILES, curves, delay_percentiles
+from hetlab.judge.curves import PERCENTILES, curves, delay_percentiles, points_for
 from hetlab.judge.measures import Seen
 from hetlab.model.scenario import Experiment
 from hetlab.plots import style
@@ -51,12 +51,12 @@ def data(labels: Sequence[str], cases: Mapping[str, dict[str, Any]]) -> str:
     return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def case(sc: Experiment, runs: Mapping[str, Sequence[Seen]]) -> dict[str, Any]:
-    """What is drawn of a scenario: curves of the first seed, delays and points of all."""
+def case(sc: Experiment, runs: Mapping[str, Sequence[Seen]], points: int) -> dict[str, Any]:
+    """What is drawn of a scenario: curves of the first seed, of so many points; delays and throughputs of all."""
     have = {label: sorted(of, key=lambda run: run.result.seed) for label, of in runs.items() if of}
     return {
         "events": [[at, text] for at, text in event_marks(sc)],
-        "curves": {label: curves(of[0]) for label, of in have.items()},
+        "curves": {label: curves(of[0], points) for label, of in have.items()},
         "delays": {label: delay_percentiles(of) for label, of in have.items()},
         "points": {label: [_point_of(run) for run in of] for label, of in have.items()},
     }
@@ -72,8 +72,9 @@ def _point_of(run: Seen) -> list[float | None]:
 def of_groups(groups: Sequence[Group]) -> Charts:
     """For hetlab report."""
     labels = list(dict.fromkeys(label for g in groups for label in g.runs))
+    points = points_for(sum(len(g.runs) for g in groups))
     cases = {
-        g.slug: case(g.resolved, {k: [Seen(r.directory, r.result) for r in runs] for k, runs in g.runs.items()})
+        g.slug: case(g.resolved, {k: [Seen(r.directory, r.result) for r in runs] for k, runs in g.runs.items()}, points)
         for g in groups
     }
     return Charts(styles(), script(), data(labels, cases))

@@ -8,7 +8,9 @@ import numpy as np
 from hetlab.judge.measures import Floats, Seen
 from hetlab.results import store
 
-POINTS = 400
+POINTS, FEWEST_POINTS = 400, 50
+PAGE_BYTES = 3_500_000  # of a page of 5 MB at most: drawings, tables and scripts take the rest
+POINT_BYTES = 60  # of all panels of a run, on average
 FLOWS = 5
 MARKS = 300
 HELD = 3  # intervals that a sample stands for at most: after its end a flow has none
@@ -16,9 +18,14 @@ DIGITS = 4
 PERCENTILES = np.concatenate([np.arange(0, 99, 2.0), np.arange(99, 100.05, 0.1)])
 
 
-def curves(run: Seen) -> dict[str, Any]:
+def points_for(runs: int) -> int:
+    """Points of a curve on a page with so many runs, so that it stays a page of some megabytes."""
+    return max(FEWEST_POINTS, min(POINTS, PAGE_BYTES // (POINT_BYTES * max(runs, 1))))
+
+
+def curves(run: Seen, points: int = POINTS) -> dict[str, Any]:
     """Goodput, window, round trip time, data in flight of the first flows, the queue, marks; one grid of time."""
-    edges = np.linspace(0, run.end_s, POINTS + 1)
+    edges = np.linspace(0, run.end_s, points + 1)
     flows = run.flows()[:FLOWS]
     panels: dict[str, list[list[float | None]]] = {}
     panels["goodput"] = [plain(np.diff(run.octets(i, edges)) * 8 / 1e6 / np.diff(edges)) for i, _f in flows]

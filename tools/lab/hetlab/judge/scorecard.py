@@ -14,6 +14,7 @@ from hetlab.judge import charts
 from hetlab.judge.baseline import rank
 from hetlab.judge.case import Case, Judgement
 from hetlab.judge.compare import Difference
+from hetlab.judge.curves import points_for
 from hetlab.judge.matrix import FROM_S, NETS, Square
 from hetlab.judge.measures import Seen
 from hetlab.judge.plan import FIRST_SEEDS, Found, point_of
@@ -48,8 +49,9 @@ def write(
 ) -> Path:
     """Write the scorecard of these congestion controls; ``changes``: from the first to the second, if that is asked."""
     sections = [_section(case, labels, found[case.id], cells) for case in cases]
+    points = points_for(len(cases) * len(labels))
     drawn = {
-        case.id: charts.case(point_of(case)[1], {label: found[case.id].get(label, []) for label in labels})
+        case.id: charts.case(point_of(case)[1], {label: found[case.id].get(label, []) for label in labels}, points)
         for case in cases
     }
     html = ENVIRONMENT.get_template("scorecard.html.j2").render(
