@@ -62,6 +62,11 @@ def module_sources() -> list[Path]:
     return [TOP / "Kbuild", *sorted(TOP.glob("tcp_*.c")), *sorted((TOP / "include" / "hetcc").glob("*.h"))]
 
 
+def module_names() -> list[str]:
+    """Names of this tree's modules."""
+    return [path.stem for path in module_sources() if path.suffix == ".c"]
+
+
 def qdisc_sources() -> list[Path]:
     """Everything the qdisc of trace links is built from; its Kbuild adds to the modules' own."""
     directory = TOP / "tools" / "qdisc"
@@ -259,11 +264,12 @@ def _slim(out: Path) -> None:
 def modules(console: Console, k: Kernel, arch: str = "um", instead: Sequence[Path] = ()) -> Path:
     """Directory with our modules built for a kernel; files of ``instead`` stand for those of the same names."""
     other = {path.name: path for path in instead}
-    ours = module_sources()
-    if unknown := sorted(set(other) - {path.name for path in ours if path.suffix == ".c"}):
-        known = ", ".join(path.name for path in ours if path.suffix == ".c")
-        raise LabError(f"{', '.join(unknown)}: not the name of one of this tree's modules, which are: {known}")
-    sources = [*(other.get(path.name, path) for path in ours), *qdisc_sources()]
+    known = [f"{name}.c" for name in module_names()]
+    if unknown := sorted(set(other) - set(known)):
+        raise LabError(
+            f"{', '.join(unknown)}: not the name of one of this tree's modules, which are: {', '.join(known)}"
+        )
+    sources = [*(other.get(path.name, path) for path in module_sources()), *qdisc_sources()]
     key = files_digest(sources, k.key.encode())
     directory = BUILD / "modules" / f"{arch}-{key}"
     with locked(BUILD / "modules"):

@@ -53,7 +53,9 @@ def module(console: Console, k: kernel.Kernel, s: Sources, taken: Collection[str
         notes.append(f"the kernel has a module {s.module} of its own: called {built} here")
     rules, text = _rules(s, built, files)
     files[rules] = text
-    ours = kernel.files_digest(kernel.module_sources()) if s.module in _ours() else ""  # whose headers it may use
+    ours = (
+        kernel.files_digest(kernel.module_sources()) if s.module in kernel.module_names() else ""
+    )  # whose headers it may use
     key = kernel.digest(k.key.encode(), built.encode(), ours.encode(), json.dumps(files, sort_keys=True).encode())
     directory = BUILD / "candidates" / key
     known = directory / "module.json"
@@ -73,12 +75,7 @@ def module(console: Console, k: kernel.Kernel, s: Sources, taken: Collection[str
 def _module_name(k: kernel.Kernel, s: Sources) -> str:
     """Name of the module: another than the file's where the kernel or this tree has one of that name."""
     known = {Path(line).stem for line in (k.out / "modules.builtin").read_text().splitlines()}
-    return f"{s.module}_own" if s.module in known | set(_ours()) else s.module
-
-
-def _ours() -> list[str]:
-    """Names of this tree's modules."""
-    return [path.stem for path in kernel.module_sources() if path.suffix == ".c"]
+    return f"{s.module}_own" if s.module in known | set(kernel.module_names()) else s.module
 
 
 def _rules(s: Sources, name: str, files: dict[str, str]) -> tuple[str, str]:
@@ -88,7 +85,7 @@ def _rules(s: Sources, name: str, files: dict[str, str]) -> tuple[str, str]:
     """
     file = next((file for file in KBUILD if s.kbuild and file in files), KBUILD[0])
     text = files[file] if s.kbuild else ""
-    if s.module in _ours() and not s.kbuild:
+    if s.module in kernel.module_names() and not s.kbuild:
         text = (TOP / "Kbuild").read_text().replace("$(src)/include", f"{TOP}/include")
     if not s.kbuild or name != s.module:
         text += f"\nobj-m := {name}.o\n"

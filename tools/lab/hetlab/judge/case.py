@@ -96,8 +96,7 @@ class Case(Checked):
     @property
     def suite(self) -> str:
         """Name of its suite; empty: the gauntlet."""
-        folder = Path(self.path.rpartition("/")[0])
-        return "" if folder == GAUNTLET else folder.name
+        return _suite(Path(self.path))
 
 
 ADAPTER = TypeAdapter(Case)
@@ -119,9 +118,14 @@ def load(path: Path) -> list[Case]:
     return [replace(case, id=f"{case.id}-{v}", path=f"{path}@{v}") for v in variants] or [case]
 
 
+def _suite(path: Path) -> str:
+    """Of a file of the gauntlet empty, of one in a folder below the folder's name; any other file is of no suite."""
+    return path.parent.name if path.parent.parent == GAUNTLET else ""
+
+
 def _id(path: Path) -> str:
     """Of a suite's case its suite and name: ``bbr-b01``."""
-    return path.stem if path.parent.parent != GAUNTLET else f"{path.parent.name}-{path.stem}"
+    return "-".join(filter(None, (_suite(path), path.stem)))
 
 
 def _spelt(item: Any) -> Any:

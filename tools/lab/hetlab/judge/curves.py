@@ -23,7 +23,7 @@ def points_for(runs: int) -> int:
     return max(FEWEST_POINTS, min(POINTS, PAGE_BYTES // (POINT_BYTES * max(runs, 1))))
 
 
-def curves(run: Seen, points: int = POINTS) -> dict[str, Any]:
+def curves(run: Seen, points: int) -> dict[str, Any]:
     """Goodput, window, round trip time, data in flight of the first flows, the queue, marks; one grid of time."""
     edges = np.linspace(0, run.end_s, points + 1)
     flows = run.flows()[:FLOWS]
