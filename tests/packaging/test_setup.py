@@ -134,3 +134,11 @@ def test_modules_are_not_built_in_a_tree_of_somebody_else(tmp_path: Path) -> Non
     done = as_another(tmp_path, f"make -C {theirs} KDIR={theirs}")
     assert done.returncode == 2
     assert f"{theirs}: you cannot write here" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["quic-go/go.mod", "quic-go/go.sum", "quinn/Cargo.toml", "quinn/Cargo.lock"])
+def test_no_source_is_ignored(name: str) -> None:
+    """go.mod looks like a product of the kernel's build (``*.mod``), and was missing in every clone."""
+    path = TOP / "tools" / "quic" / name
+    assert path.is_file()
+    assert call("git", "-C", TOP, "check-ignore", "--no-index", path).returncode == 1
