@@ -21,6 +21,7 @@ HOSTS = ("s", "d")
 DEV = "to-r"
 SYSCTLS = ("tcp_no_metrics_save", "tcp_sack", "tcp_rmem", "tcp_wmem", "tcp_congestion_control")
 SHORT = ("--set", "duration_s=4")
+AGENT = "^[^ ]*python3 -c import json, sys, types"  # how its command begins (hetlab.hosts.connection)
 NETEM = ("bulk", "--traffic", "flowgen", "--netem", "receiver")
 
 
@@ -33,7 +34,7 @@ def state() -> dict[str, Any]:
     """All that must be the same before and after, of both hosts."""
     found: dict[str, Any] = {"modules": sh("cut -d' ' -f1 /proc/modules | sort")}
     found["n_op"] = sh("cat /sys/module/tcp_santacruz/parameters/n_op")
-    found["programs"] = sh("pgrep -a 'flowgen|iperf3'; pgrep -f 'sys.stdin.buffer.read'")
+    found["programs"] = sh(f"pgrep -a 'flowgen|iperf3'; pgrep -f '{AGENT}'")
     for host in HOSTS:
         inside = f"ip netns exec {host}"
         found[f"tc {host}"] = sh(f"tc -n {host} qdisc show; tc -n {host} filter show dev {DEV} ingress")
@@ -160,7 +161,8 @@ def _kill_hetlab(proc: "subprocess.Popen[str]") -> None:
 
 def _kill_agents(workers: bool) -> None:
     """On the far side, the agents that do the work, or those that wait for their end."""
-    agents = sh("pgrep -f '^[^ ]*python3 -c import sys; exec'").split()
+    agents = sh(f"pgrep -f '{AGENT}'").split()
+    assert agents, f"no process begins with {AGENT}"
     parents = {pid: sh(f"ps -o ppid= --pid {pid}").strip() for pid in agents}
     for pid, parent in parents.items():
         if (parent in agents) == workers:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from hetlab.errors import LabError
-from hetlab.hosts import connection, netem, options, remote_agent, traffic
+from hetlab.hosts import connection, netem, options, remote_host, traffic
 from hetlab.model import files, jobs, resolve
 from hetlab.model.flow import Flow
 from hetlab.model.scenario import Experiment
@@ -129,7 +129,8 @@ def test_json_of_iperf3_becomes_records_of_flowgen() -> None:
 
 
 def test_agent_is_for_old_pythons() -> None:
-    ast.parse(Path(remote_agent.__file__).read_text(), feature_version=(3, 7))
+    for path in connection.AGENT.values():
+        ast.parse(path.read_text(), feature_version=(3, 7))
 
 
 def test_agent_starts_by_sudo_and_leaves_nothing(tmp_path: Path) -> None:
@@ -142,9 +143,8 @@ def test_agent_starts_by_sudo_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     env = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}", "TMPDIR": str(tmp_path / "tmp")}
     env["SSH_CONNECTION"] = "192.0.2.1 1 192.0.2.2 22"
-    code = connection.AGENT.read_bytes()
-    command = ["sh", "-c", connection._start_agent(len(code))]
-    done = subprocess.run(command, input=code, capture_output=True, env=env, timeout=30, check=False)
+    command = ["sh", "-c", connection._start_agent()]
+    done = subprocess.run(command, input=connection._agent(), capture_output=True, env=env, timeout=30, check=False)
     assert json.loads(done.stdout) == {"number": 0, "ok": env["SSH_CONNECTION"]}, done.stderr
     assert (tmp_path / "sudo").read_text() == "-n"
     assert list((tmp_path / "tmp").iterdir()) == []
@@ -156,14 +156,14 @@ def test_offloads_are_read_as_ethtool_does() -> None:
     words = dict(line.strip().split(": ") for line in shown.splitlines()[1:])
     long = {"tx-generic-segmentation": "generic-segmentation-offload", "rx-gro": "generic-receive-offload"}
     long |= {"rx-lro": "large-receive-offload"}
-    for name, found in remote_agent.offloads("lo").items():
+    for name, found in remote_host.offloads("lo").items():
         assert found["on"] == words[long.get(name, name)].startswith("on"), name
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_undo_names_what_differs(tmp_path: Path) -> None:
     """A file that comes back, and one that somebody else changed and took away."""
-    journal = remote_agent.Journal(str(tmp_path))
+    journal = remote_host.Journal(str(tmp_path))
     files = [tmp_path / name for name in ("first", "second")]
     for file in files:
         file.write_text("old")

@@ -17,7 +17,11 @@ from typing import Any
 
 from hetlab.errors import LabError
 
-AGENT = Path(__file__).with_name("remote_agent.py")
+# Modules of the agent, in the order in which they need each other
+AGENT = {
+    "hetlab.hosts.remote_host": Path(__file__).with_name("remote_host.py"),
+    "__main__": Path(__file__).with_name("remote_agent.py"),
+}
 SSH = "-T -o BatchMode=yes -o ConnectTimeout=15 -o ControlMaster=no -o ServerAliveInterval=10 -o ServerAliveCountMax=3"
 REPLY_LIMIT_S = 90.0
 CLOCK_TRIES = 8
@@ -61,18 +65,17 @@ class Host:
         self.pending = b""
         self.number = 0
         self.ssh_address = ""
-        code = AGENT.read_bytes()
         self.options = [word for o in ssh_options for word in ("-o", o)]
         # A session of its own: Ctrl-C is for us, who have something to take back there first
         self.proc = subprocess.Popen(
-            ["ssh", *self.options, *SSH.split(), "--", name, _start_agent(len(code))],
+            ["ssh", *self.options, *SSH.split(), "--", name, _start_agent()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
             start_new_session=True,
         )
         try:
-            self._send(code)
+            self._send(_agent())
             self.ssh_address = "".join(str(self._answer()).split()[2:3])
         except BaseException:
             self.close()
@@ -169,9 +172,19 @@ class Host:
         self.clock = best
 
 
-def _start_agent(length: int) -> str:
-    """Command for the login shell, whichever that is: the agent as root, its text from stdin."""
-    python = f"import sys; exec(compile(sys.stdin.buffer.read({length}), 'agent', 'exec'))"
+def _agent() -> bytes:
+    """Modules of the agent with their texts, on one line."""
+    return json.dumps([(name, path.read_text()) for name, path in AGENT.items()]).encode() + b"\n"
+
+
+def _start_agent() -> str:
+    """Command for the login shell, whichever that is: the agent as root, its modules from stdin."""
+    python = (
+        "import json, sys, types\n"
+        "for name, text in json.loads(sys.stdin.buffer.readline()):\n"
+        " module = sys.modules.setdefault(name, types.ModuleType(name))\n"
+        " exec(compile(text, name, 'exec'), module.__dict__)"
+    )
     script = (
         "p=$(command -v python3) || { echo 'python3 is not installed there' >&2; exit 1; }; "
         'r=; [ "$(id -u)" = 0 ] || r="sudo -n"; '
