@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Function-length gate for the C and Python code of this project.
+"""Length gate for the C and Python code of this project.
 
 Universal Ctags tells where every function starts and ends.  A function that
 is longer than the limit fails the gate; the median, the 90th percentile and
-the maximum of each language are printed.
+the maximum of each language are printed.  So does a Python file of tools/
+that is longer than FILE_LIMIT lines: it is two things, split it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LIMIT = 60
+FILE_LIMIT = 400
 C_MEDIAN_GOAL = 12
 SUFFIXES = {".c": "C", ".h": "C", ".py": "Python"}
 KINDS = {"C": {"function"}, "Python": {"function", "member"}}
@@ -161,6 +163,16 @@ def report(language: str, functions: Sequence[Function], limit: int) -> bool:
     return not too_long
 
 
+def files_are_short(names: Iterable[str]) -> bool:
+    """Print the Python files of tools/ that are too long and tell whether there is none."""
+    mine = [name for name in names if name.startswith("tools/") and name.endswith(".py")]
+    lines = {name: len(Path(name).read_text(encoding="utf-8").splitlines()) for name in mine}
+    long = {name: count for name, count in lines.items() if count > FILE_LIMIT}
+    for name, count in long.items():
+        print(f"{name}: error: {count} lines, the limit is {FILE_LIMIT}")
+    return not long
+
+
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
@@ -183,13 +195,14 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     try:
         check_ctags()
-        groups = group_by_language(options.files or project_files())
+        names = options.files or project_files()
+        groups = group_by_language(names)
         if not groups:
             raise GateError("found no C or Python file to check")
         results = [
-            report(language, list(functions_of(language, names)), options.limit)
-            for language, names in sorted(groups.items())
-        ]
+            report(language, list(functions_of(language, mine)), options.limit)
+            for language, mine in sorted(groups.items())
+        ] + [files_are_short(names)]
     except GateError as error:
         print(f"fnlen.py: error: {error}", file=sys.stderr)
         return 1

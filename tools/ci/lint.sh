@@ -21,7 +21,7 @@ Runs the named static checks, all of them when none is named:
 
   checkpatch  the kernel's style checker on the modules and their headers
   sparse      the kernel's semantic checker on the modules
-  fnlen       no function of C or Python is longer than 60 lines
+  fnlen       no function of C or Python is longer than 60 lines, no Python file of tools/ than 400
   shellcheck  every shell script
   ruff        the Python code of tools/ and tests/, its format too
   mypy        the types of the same

@@ -106,7 +106,8 @@ def measure(
 
     ``during`` runs beside it, for handovers; it returns once its event is set.
     """
-    from hetlab.emulation.experiment import Parameters, Run, require_cc
+    from hetlab.emulation.experiment import Run
+    from hetlab.emulation.modules import Parameters, require_cc
     from hetlab.model.jobs import parse_cc
     from hetlab.results import metrics
 

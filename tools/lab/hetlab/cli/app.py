@@ -5,7 +5,6 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal, NoReturn
@@ -14,9 +13,8 @@ import typer
 from rich.console import Console
 
 from hetlab.build import kernel
-from hetlab.cli import judge_command, trace
+from hetlab.cli import judge_command, papers_command, trace
 from hetlab.cli.arguments import (
-    AgainOption,
     CcOption,
     ClockOption,
     DryRunOption,
@@ -47,8 +45,6 @@ from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, still_to_run
 from hetlab.cli.candidates import loads, variants_of
 from hetlab.cli.planned import alike, plan_table
 from hetlab.cli.tables import (
-    claims_list,
-    claims_table,
     in_order,
     scenarios_overview,
     scenarios_table,
@@ -166,86 +162,8 @@ def show_plan(planned: list[Job], on_ours: bool, kept_in: Path | None, machines:
         print(f"nothing to run, all is in {kept_in}")
 
 
-@app.command("claims")
-def claims_command(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="how their ids begin; all")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/claims")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object per claim on stdout")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="the table of docs/claims.md on stdout")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="what each needs and costs; nothing is run")] = False,
-    cc: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="in place of this tree's tcp_*.c of that name"),
-    ] = None,
-    again: AgainOption = False,
-    machines: MachinesOption = None,
-) -> None:
-    """Evaluate the papers' claims: their numbers, ours, the verdict.
-
-    Ours by each source of the forward delay. Status 1 if one fails without a known cause, or holds although a cause is
-    named.
-    """
-    from hetlab.claims import evaluate
-    from hetlab.claims.evidence import Evidence, plan
-
-    chosen = evaluate.select(ids or [])
-    if list_:
-        show(claims_list(chosen))
-        return
-    instead = cc or []
-    evidence = Evidence(out or BUILD / ("claims-own" if instead else "claims"))
-    planned = plan((need for c in chosen for need in c.needs), evidence)
-    campaign = carry_out(planned, virtual(machines, instead=instead), evidence.out, evidence.add, resume=not again)
-    evidence.points = play(list(dict.fromkeys(path for c in chosen for path in c.scripts)), instead)
-    judged = evaluate.judge(chosen, evidence)
-    if as_json or as_markdown:
-        for j in judged:
-            print(j.as_json() if as_json else j.as_markdown())
-    else:
-        show(claims_table(judged))
-    fail_on(campaign)
-    if not all(j.good for j in judged):
-        raise typer.Exit(1)
-
-
-@app.command("figures")
-def figures_command(
-    directory: Annotated[Path | None, typer.Argument(metavar="DIR", help="default build/figures")] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="how their names begin, e.g. hybla-; repeatable; default: all"),
-    ] = None,
-    again: AgainOption = False,
-    format_: FormatOption = None,
-    machines: MachinesOption = None,
-) -> None:
-    """Figures and tables of the papers from our runs.
-
-    Pictures and Markdown; the runs are in build/claims.
-    """
-    from hetlab.claims.evidence import Evidence, plan
-    from hetlab.figures import outputs
-
-    out = directory or BUILD / "figures"
-    chosen = outputs.select(only or [])
-    evidence = Evidence(BUILD / "claims")
-    planned = plan(outputs.needs(chosen), evidence)
-    fail_on(carry_out(planned, virtual(machines), evidence.out, evidence.add, resume=not again))
-    for path in outputs.write(out, evidence, chosen, format_ or ["png"]):
-        print(path)
-
-
-def play(scripts: list[Path], instead: Sequence[Path] = ()) -> dict[tuple[bool, str, int], bool]:
-    """Packet scripts on both kernels: (patched, script, IP version) to whether it held."""
-    from hetlab.packet import host
-
-    host.check(scripts)
-    found: dict[tuple[bool, str, int], bool] = {}
-    for patched in (False, True) if scripts else ():
-        k = kernel.kernel(err, patched)
-        points = host.play(k.executable, kernel.modules(err, k, instead=instead), scripts)
-        found |= {(patched, *key): held for key, (held, _said) in points.items()}
-    return found
+app.command("claims")(papers_command.claims)
+app.command("figures")(papers_command.figures)
 
 
 @app.command("exec", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
