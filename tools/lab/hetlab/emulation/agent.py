@@ -14,7 +14,8 @@ from pathlib import Path
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 
-from hetlab.emulation.experiment import run_job, set_seed
+from hetlab.emulation.experiment import run_job
+from hetlab.emulation.modules import set_seed
 from hetlab.errors import LabError
 from hetlab.model.job import Candidate, from_json
 
@@ -79,7 +80,7 @@ def main() -> None:
         job = from_json(path.read_text())
         load(job.candidates, path)
         warm_up()
-        run_job(job)
+        run_job(job, dismantle=False)
         path.with_suffix(".done").touch()
     except LabError as err:
         leave_error(path, str(err))

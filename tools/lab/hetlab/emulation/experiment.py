@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from hetlab.emulation.link import HetLink
+from hetlab.emulation.modules import SEED_FILE, Parameters, n_op_pkts, require_cc, set_seed
 from hetlab.emulation.skew import skew
 from hetlab.emulation.topo import HetNet, Network
 from hetlab.emulation.tracefs import Recording
 from hetlab.emulation.waiting_tc import WaitingTc
 from hetlab.errors import LabError
-from hetlab.model.congestion import module_of
 from hetlab.model.event import Change
 from hetlab.model.flow import QUIC_CCS, Flow
 from hetlab.model.job import Job
@@ -31,7 +31,6 @@ from hetlab.model.link import Link
 from hetlab.model.scenario import WAYS, Experiment
 from hetlab.model.traces import SUFFIX
 
-SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 SETTLE_S = 3
 BEGIN_EVERY_S, BEGIN_S = 10, 5
 NO_METRICS = "/proc/sys/net/ipv4/tcp_no_metrics_save"
@@ -43,73 +42,6 @@ FLOW_AFTER_S = 10e-6
 QUIC_STAGGER_S = 7e-6
 EVENT_AFTER_S = 5e-6
 PR_SET_TIMERSLACK = 29
-
-
-class Parameters:
-    """Module parameters of a run; restored afterwards."""
-
-    def __init__(self, cc: str, params: dict[str, str], module: str = "", ko: str = "") -> None:
-        module = module or module_of(cc)
-        self.dir = Path("/sys/module") / module / "parameters"
-        self.ko = ko or f"{os.environ.get('HETLAB_MODULES', '')}/{module}.ko"
-        self.cc = cc
-        self.params = params
-        self.before: dict[str, str] = {}
-
-    def __enter__(self) -> "Parameters":
-        try:
-            for name, value in self.params.items():
-                self._set(name, value)
-        except LabError:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        for name, value in self.before.items():
-            (self.dir / name).write_text(value)
-
-    def _set(self, name: str, value: str) -> None:
-        path = self.dir / name
-        if not path.exists():
-            known = sorted(p.name for p in self.dir.iterdir()) if self.dir.is_dir() else []
-            raise LabError(f"{self.cc}: no parameter {name!r}; it has: {', '.join(known) or 'none'}")
-        self.before[name] = path.read_text().strip()
-        try:
-            path.write_text(value)
-        except OSError as err:
-            raise LabError(f"{self.cc}: {name}={value} refused ({err.strerror}). {self._why(name)}") from err
-
-    def _why(self, name: str) -> str:
-        """Allowed range, from the module's own description of the parameter."""
-        out = subprocess.run(
-            ["modinfo", "-F", "parm", self.ko],
-            capture_output=True,
-            text=True,
-            check=False,
-        ).stdout
-        line = next((line for line in out.splitlines() if line.startswith(f"{name}:")), "")
-        return line.replace(":", ": ", 1)
-
-
-def require_cc(names: set[str]) -> None:
-    """Abort when the kernel lacks a congestion control."""
-    have = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    for name in sorted(names - set(have)):
-        raise LabError(f"congestion control {name!r} is not in this kernel; it has: {', '.join(sorted(have))}")
-
-
-def set_seed(seed: int) -> bool:
-    """Restart the kernel's random numbers; False where the kernel has no lab_seed."""
-    if not SEED_FILE.exists():
-        return False
-    SEED_FILE.write_text(str(seed))
-    return True
-
-
-def n_op_pkts() -> float:
-    """The present operating point of santacruz."""
-    return float(Path("/sys/module/tcp_santacruz/parameters/n_op").read_text())
 
 
 def located(sc: Experiment) -> dict[str, Link]:
@@ -373,8 +305,11 @@ class Run:
                 proc.communicate()
 
 
-def run_job(job: Job) -> None:
-    """Run one job and leave meta.json beside the raw files; LabError on any failure."""
+def run_job(job: Job, dismantle: bool = True) -> None:
+    """Run one job and leave meta.json beside the raw files; LabError on any failure.
+
+    dismantle: take the network down; a machine that ends with the job need not.
+    """
     directory = Path(job.dir)
     directory.mkdir(parents=True, exist_ok=True)
     names = job.ccs
@@ -405,5 +340,6 @@ def run_job(job: Job) -> None:
                 meta |= {"t0_s": run.t0, "n_op_pkts": n_op_pkts()}
         finally:
             run.stop()
-            net.stop()
+            if dismantle:
+                net.stop()
     (directory / "meta.json").write_text(json.dumps(meta, indent=1))

@@ -125,19 +125,21 @@ class HetLink(Link):
 
     def _setup(self, node: Node, dev: str, near: tuple[Qdisc, ...], far: tuple[Qdisc, ...]) -> None:
         """Configure one end and read it back."""
-        lines = [f"ip link set {dev} mtu {self.mtu} up"]
+        ip = [f"link set {dev} mtu {self.mtu} up"]
+        own = [q for q in (*near, *far) if q.tables]
+        batch = [f"qdisc add dev {q.dev} {q.args}" for q in (*near, *far) if not q.tables]
+        if far:
+            ifb = _ifb(dev)
+            ip += [f"link add {ifb} type ifb", f"link set {ifb} mtu {self.mtu} up"]
+            batch.append(f"qdisc add dev {dev} ingress")
+            batch.append(f"filter add dev {dev} parent ffff: matchall action mirred egress redirect dev {ifb}")
+        # Each program takes longer to start than to run: one of a kind
+        lines = ["ip -batch - <<BATCH", *ip, "BATCH"]
         if self.offload and is_host(node):
             lines.append(f"ethtool -K {dev} {HOST_OFFLOADS} >/dev/null")
             lines.append(f"echo {GRO_WAIT_NS} > /sys/class/net/{dev}/gro_flush_timeout")
         else:
             lines.append(f"ethtool -K {dev} {OFFLOADS} >/dev/null")
-        own = [q for q in (*near, *far) if q.tables]
-        batch = [f"qdisc add dev {q.dev} {q.args}" for q in (*near, *far) if not q.tables]
-        if far:
-            ifb = _ifb(dev)
-            lines.append(f"ip link add {ifb} type ifb; ip link set {ifb} mtu {self.mtu} up")
-            batch.append(f"qdisc add dev {dev} ingress")
-            batch.append(f"filter add dev {dev} parent ffff: matchall action mirred egress redirect dev {ifb}")
         if batch or own:
             if HetLink.reseed:
                 lines.append(HetLink.reseed(HetLink.made))
@@ -147,8 +149,7 @@ class HetLink(Link):
                 made = "\n".join(f"make dev={q.dev} {q.args} file={files.put(q.tables)}" for q in own if q.tables)
                 lines.append(f"{shlex.quote(replay.program())} <<REPLAY\n{made}\nREPLAY")
             if batch or own:
-                lines.append("tc -batch - <<BATCH\n" + "\n".join(batch) + "\nBATCH")
-                lines.append("tc -j qdisc show | tail -n 1")
+                lines += ["tc -j -batch - <<BATCH", *batch, "qdisc show", "BATCH"]
             out = shell(node, "\n".join(lines))
         if not batch and not own:
             return

@@ -148,11 +148,8 @@ class HetNet(Mininet):
                 v6.append(f"route replace fd00:{i}::/64 via {hop[1]} metric 1 {extra}")
         if any(link.mtu < IPV6_MIN_MTU for link in self.links):
             v6 = []
-        for family, batch in (("-4", v4), ("-6", v6)):
-            if not batch:
-                continue
-            lines = "\n".join(batch)
-            shell(node, f"ip {family} -batch - <<BATCH\n{lines}\nBATCH")
+        lines = "\n".join([*v4, *v6])
+        shell(node, f"ip -batch - <<BATCH\n{lines}\nBATCH")
 
     def _next_hop(self, node: Node, number: int) -> tuple[str, str] | None:
         """Gateway (IPv4, IPv6) of a node towards link ``number``; None if attached."""

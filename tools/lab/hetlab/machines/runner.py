@@ -62,18 +62,20 @@ class SideBySide:
         running: dict[int, JobInMachine] = {}
         try:
             while waiting or running:
+                over = [cpu for cpu, current in running.items() if current.over()]
+                ended = [running.pop(cpu) for cpu in over]
+                for current in ended:
+                    current.machine.kill()
                 for cpu in self.cpus:
                     if cpu not in running and waiting:
                         number, job = waiting.pop(0)
                         directory = queue / f"{number:05d}"
                         directory.mkdir()
                         running[cpu] = self.start(job, directory, cpu)
-                for cpu, current in list(running.items()):
-                    if current.over():
-                        current.machine.kill()
-                        outcome(current.job, current.error, current.wall_s)
-                        del running[cpu]
-                time.sleep(POLL_S)
+                for current in ended:  # with the next ones under way
+                    outcome(current.job, current.error, current.wall_s)
+                if not ended:
+                    time.sleep(POLL_S)
         finally:
             for current in running.values():
                 current.machine.kill()

@@ -9,6 +9,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,8 @@ def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int
         "PYTHONPATH": str(LAB),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
+        # Mininet imports distutils; that of setuptools, the only one since Python 3.12, takes half a second here
+        "SETUPTOOLS_USE_DISTUTILS": "stdlib" if sys.version_info < (3, 12) else "local",
         "HOME": os.environ.get("HOME", "/"),
         "LC_ALL": "C.UTF-8",
         "TERM": os.environ.get("TERM", "dumb"),

@@ -8,6 +8,7 @@ before the scenario's ``steady_from_s``.
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +80,16 @@ class Raw:
         """What was run."""
         return self.job.scenario
 
+    @cached_property
+    def _by_flow(self) -> dict[tuple[int | None, str], list[dict[str, Any]]]:
+        found: dict[tuple[int | None, str], list[dict[str, Any]]] = {}
+        for record in self.records:
+            found.setdefault((record.get("id"), record["type"]), []).append(record)
+        return found
+
     def of_flow(self, flow: int, kind: str) -> list[dict[str, Any]]:
         """Records of one flow and type."""
-        return [r for r in self.records if r.get("id") == flow and r["type"] == kind]
+        return self._by_flow.get((flow, kind), [])
 
 
 def read(job: Job) -> Raw:
@@ -89,11 +97,10 @@ def read(job: Job) -> Raw:
     d = Path(job.dir)
     meta = json.loads((d / "meta.json").read_text())
     ahead = meta.get("flowgen_ahead_s", {})
-    records = [
-        workloads.on_one_clock(json.loads(line), ahead.get(p.stem.removeprefix("flows-"), 0.0))
-        for p in sorted(d.glob("flows-*.jsonl"))
-        for line in p.read_text().splitlines()
-    ]
+    records = []
+    for p in sorted(d.glob("flows-*.jsonl")):
+        ahead_s = ahead.get(p.stem.removeprefix("flows-"), 0.0)
+        records += [workloads.on_one_clock(json.loads(line), ahead_s) for line in p.read_text().splitlines()]
     labels = json.loads((d / "queue.json").read_text())["labels"] if (d / "queue.json").exists() else []
     queue = np.fromfile(d / "queue.bin", QUEUE_DTYPE) if labels else np.empty(0, QUEUE_DTYPE)
     captures = {p.name.removesuffix(".cap"): np.fromfile(p, CAP_DTYPE) for p in sorted(d.glob("*.cap"))}
