@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "args.h"
 #include "clock.h"
@@ -29,6 +30,7 @@
 #define MAX_DRAWS		1000000000
 #define MAX_NAME		32	/* of a flow, in error messages */
 #define THREAD_STACK_BYTES	(128 << 10)
+#define MAX_FDS			65536	/* connections under way at a time */
 
 struct run run = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -312,11 +314,24 @@ static void run_flows(void)
 	/* The lock is kept: no thread writes to the output from here on. */
 }
 
+/* As many sockets as we may have: root may raise the limit, others reach it. */
+static void allow_sockets(void)
+{
+	struct rlimit limit = { MAX_FDS, MAX_FDS };
+
+	if (!setrlimit(RLIMIT_NOFILE, &limit) ||
+	    getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int argc, char **argv)
 {
 	parse_options(argc, argv);
 	parse_flows(argc - optind, argv + optind);
 	report_open(out_path);
+	allow_sockets();
 	sem_init(&run.changed, 0, 0);
 	/* The kernel may delay a wake-up by this much; threads inherit it. */
 	prctl(PR_SET_TIMERSLACK, 1);
