@@ -78,8 +78,9 @@ kernels: kernel
 	@$(HETLAB) kernel --patched
 	@$(HETLAB) kernel --patched --debug
 
-# Every congestion control of the kernel and of this tree, and a rank for the next one; QUICK= for all cases (hours)
-QUICK ?= --quick
+# Every congestion control of the kernel and of this tree, and a rank for the next one: quick cases and one of group L;
+# QUICK= for all cases (hours)
+QUICK ?= --quick --case l-85
 IN_TREE := reno cubic bbr bic cdg dctcp highspeed htcp hybla illinois lp nv scalable vegas veno westwood yeah
 OURS := santacruz westwood_fr westwood_gfr hybla_ext
 gauntlet: kernel

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hetlab.candidates import adapt, hints, sources
+from hetlab.candidates import adapt, hints, module, sources
 from hetlab.errors import LabError
 
 pytestmark = pytest.mark.fast
@@ -109,6 +109,13 @@ def test_cong_control_of_older_kernels_is_wrapped() -> None:
     assert notes == ["a.c: cong_control(sk, ack, flag, rs) since 6.10, main_() has 2 arguments: wrapped"]
     new = old.replace("sk, const", "sk, u32 ack, int flag, const")
     assert adapt.adapt({"a.c": new + TABLE.format(extra=".cong_control = main_,")})[1] == []
+
+
+def test_a_header_of_the_kernel_keeps_its_path(tmp_path: Path) -> None:
+    write(tmp_path, tcp_a="a")
+    log = "/b/tcp_a.c:7:2: error: one\n/linux/include/bug.h:5:1: error: BUILD_BUG_ON failed\n"
+    said = module._told(sources.gather(str(tmp_path / "tcp_a.c")), log, Path("/b")).splitlines()
+    assert said[1:3] == [f"{tmp_path}/tcp_a.c:7: one", "/linux/include/bug.h:5: BUILD_BUG_ON failed"]
 
 
 def test_what_the_compiler_says_is_explained() -> None:

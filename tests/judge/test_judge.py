@@ -15,7 +15,7 @@ import pytest
 
 from hetlab.errors import LabError
 from hetlab.judge import case, compare, curves, limits, matrix, measures, plan, scorecard, states, verdict
-from hetlab.judge.measures import PAYLOAD_SHARE, Seen
+from hetlab.judge.seen import PAYLOAD_SHARE, Seen
 from hetlab.model import files
 from hetlab.model.jobs import Variant
 from hetlab.model.resolve import resolve
@@ -287,7 +287,9 @@ def test_select() -> None:
     assert {c.id for c in case.select(["a-2"], [], False)} == {"a-20", "a-200"}
     assert {c.group for c in case.select([], ["satellite"], False)} == {"G satellite"}
     assert all(c.quick for c in case.select([], ["A", "B"], True))
-    assert {c.group for c in case.select([], [], True)} == {c.group for c in case.every().values()}
+    quick = case.select([], [], True)
+    assert {c.group for c in case.every().values()} - {c.group for c in quick} == {"L background traffic"}
+    assert {c.id for c in case.select(["l-85"], [], True)} == {c.id for c in quick} | {"l-85"}
     with pytest.raises(LabError, match="there are: A basic, B loss"):
         case.select([], ["nothing"], False)
 
@@ -338,6 +340,32 @@ def test_comparisons_are_seed_by_seed() -> None:
         assert [cell.word for cell in cells] == ["pass", "fail"]
         assert cells[0].limit == pytest.approx(0.9 * 1.3)
         assert verdict.sharp(judgement(at_least=0.9), runs(0.95), []) is False
+        # Wide, but on one side of the limit
+        assert [verdict.sharp(judgement(at_most=most), runs(1), []) for most in (2.0, 4.0)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("mine", "word"),
+    [
+        ([0.2, 30.0], "pass"),
+        ([0.24, 36.0], "fail"),
+        ([0.0, 30.0], "open"),  # 0 has no logarithm: by differences
+    ],
+)
+def test_two_seeds_far_apart_are_compared_each_with_its_own(mine: list[float], word: str) -> None:
+    """Completion times of 0.2 s and 30 s: what cubic has beside itself is told from two seeds."""
+    j = judgement(at_most=1.1, of="cubic")
+    runs = {
+        name: [SimpleNamespace(result=SimpleNamespace(seed=n), value=v) for n, v in enumerate(values, 1)]
+        for name, values in {"mine": mine, "cubic": [0.2, 30.0]}.items()
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verdict, "values", lambda of, *_args: [run.value for run in of])
+        ours: Any = runs["mine"]
+        others: Any = runs["cubic"]
+        (cell,) = verdict.judge(replace(ONE, judge=(j,)), ["mine"], {"mine": ours, "cubic": others})
+        assert cell.word == word
+        assert verdict.sharp(j, ours, others) is (word != "open")
 
 
 # ------------------------------------------------------ harm, comparison, limits

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hetlab.cli.planned import alike
 from hetlab.model import files, resolve
 from hetlab.model.result import FORMAT_VERSION, RunResult, from_json
 from hetlab.report import glossary, page
@@ -183,3 +184,12 @@ def test_the_words_a_class_asks_for_are_there() -> None:
 def test_the_template_says_the_rule_with_its_numbers() -> None:
     source = TEMPLATE.read_text(encoding="utf-8")
     assert re.search(r"less than \{\{ rule.same \}\}", source) and "{{ rule.as_fast }}" in source
+
+
+def test_seeds_that_change_nothing_are_told() -> None:
+    """Three equal rows where nothing is random; not of one seed, nor where one congestion control differs."""
+    same, one = (made({"reno": [(9.0, 30.0)] * n}) for n in (3, 1))
+    assert ["nothing in it is random" in line for line in alike(run.result for run in same.every)] == [True]
+    assert alike(run.result for run in one.every) == []
+    mixed = made({"reno": [(9.0, 30.0)] * 2, "cubic": [(9.0, 30.0), (8.0, 30.0)]})
+    assert alike(run.result for run in mixed.every) == []

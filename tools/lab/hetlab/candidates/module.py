@@ -135,7 +135,7 @@ def _compile(k: kernel.Kernel, s: Sources, name: str, files: dict[str, str], dir
 
 def _told(s: Sources, log: str, directory: Path) -> str:
     """What the compiler said, with files as the user knows them."""
-    found = [f"{s.top}/{line}" for line in hints.faults(log, str(directory))][:SHOWN_FAULTS]
+    found = [os.path.join(s.top, line) for line in hints.faults(log, str(directory))][:SHOWN_FAULTS]
     said = found or [line for line in log.splitlines() if "rror" in line][:SHOWN_FAULTS] or log.splitlines()[-5:]
     explained = [f"hint: {text}" for text in hints.hints(log)]
     return "\n".join(

@@ -15,8 +15,8 @@ from hetlab.cli.judged import short
 from hetlab.judge.case import Case
 from hetlab.judge.compare import Difference, count
 from hetlab.judge.matrix import Square
-from hetlab.judge.measures import Seen
 from hetlab.judge.plan import Entrant, Found, attach, label_of, more
+from hetlab.judge.seen import Seen
 from hetlab.judge.verdict import Cell, judge, number, passed
 from hetlab.model import jobs
 from hetlab.model.job import Job

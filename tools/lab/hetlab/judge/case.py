@@ -150,7 +150,7 @@ def every(suite: str = "") -> dict[str, Case]:
 
 
 def select(names: list[str], groups: list[str], quick: bool, suite: str = "") -> list[Case]:
-    """Cases by how their names begin, by group (its letter or a word of it), the quick ones; LabError for none."""
+    """Cases by how their names begin, the quick ones with those, by group (its letter or a word); LabError for none."""
     cases = list(every(suite).values())
     groups = [word for text in groups for word in text.split(",")]
     for name in names:
@@ -162,9 +162,8 @@ def select(names: list[str], groups: list[str], quick: bool, suite: str = "") ->
             raise LabError(f"--group {group}: no such group; there are: {', '.join(known)}")
     ids = [case.id for case in cases]
     named = {i for n in names for i in ([n] if n in ids else [c for c in ids if c.startswith(n)])}
-    chosen = [c for c in cases if not names or c.id in named]
-    chosen = [c for c in chosen if not groups or any(in_group(c, g) for g in groups)]
-    return [c for c in chosen if c.quick or not quick]
+    chosen = [c for c in cases if (c.quick if quick else not names) or c.id in named]
+    return [c for c in chosen if not groups or any(in_group(c, g) for g in groups)]
 
 
 def in_group(case: Case, word: str) -> bool:

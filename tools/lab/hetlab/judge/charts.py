@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hetlab.judge.curves import PERCENTILES, curves, delay_percentiles, points_for
-from hetlab.judge.measures import Seen
+from hetlab.judge.seen import Seen
 from hetlab.model.scenario import Experiment
 from hetlab.plots import style
 from hetlab.report.description import event_marks

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hetlab.judge.measures import Floats, Seen
+from hetlab.judge.seen import Floats, Seen
 from hetlab.results import store
 
 POINTS, FEWEST_POINTS = 400, 50

@@ -13,8 +13,9 @@ import numpy as np
 
 from hetlab.errors import LabError
 from hetlab.judge.case import GAUNTLET
-from hetlab.judge.measures import Seen, goodput, harm
+from hetlab.judge.measures import goodput, harm
 from hetlab.judge.plan import FIRST_SEEDS, Entrant, Found, only
+from hetlab.judge.seen import Seen
 from hetlab.model import files, jobs
 from hetlab.model.job import Job
 from hetlab.model.resolve import resolve

@@ -9,7 +9,7 @@ from pathlib import Path
 from hetlab import paths
 from hetlab.errors import LabError
 from hetlab.judge.case import Case
-from hetlab.judge.measures import Seen, group_of
+from hetlab.judge.seen import Seen, group_of
 from hetlab.judge.verdict import SEEDS_APART, sharp
 from hetlab.model import files, jobs, traces
 from hetlab.model.job import Job

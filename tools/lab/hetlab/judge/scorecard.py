@@ -16,8 +16,8 @@ from hetlab.judge.case import Case, Judgement
 from hetlab.judge.compare import Difference
 from hetlab.judge.curves import points_for
 from hetlab.judge.matrix import FROM_S, NETS, Square
-from hetlab.judge.measures import Seen
 from hetlab.judge.plan import FIRST_SEEDS, Found, point_of
+from hetlab.judge.seen import Seen
 from hetlab.judge.verdict import Cell, Word, number, passed
 from hetlab.plots import network, style
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from hetlab.judge.measures import Floats, Seen, measure
+from hetlab.judge.measures import measure
+from hetlab.judge.seen import Floats, Seen
 
 Flags = npt.NDArray[np.bool_]
 # By pacing gain and window gain; of probe_rtt Linux shows both as 1

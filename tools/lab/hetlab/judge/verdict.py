@@ -5,6 +5,7 @@ No verdict comes from one seed where something is random: it is "open" while the
 limit within.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +13,8 @@ from typing import Literal
 import numpy as np
 
 from hetlab.judge.case import Case, Judgement
-from hetlab.judge.measures import Floats, Seen, values
+from hetlab.judge.measures import values
+from hetlab.judge.seen import Floats, Seen
 from hetlab.results.intervals import over_seeds
 
 Word = Literal["pass", "fail", "open", "value", "none"]
@@ -106,10 +108,11 @@ def _factor(j: Judgement) -> float | None:
 
 
 def against(j: Judgement, own: Sequence[Seen], others: Sequence[Seen]) -> tuple[float | None, Estimate | None]:
-    """The limit that a reference gives (its median), and how far above the limit of its own seed each value is.
+    """The limit that a reference gives (its median), and how far beyond the limit of its own seed each value is.
 
-    Seed by seed, because a seed draws the same losses and arrivals for both: their differences are much smaller than
-    what differs from seed to seed.
+    Seed by seed, because a seed draws the same losses and arrivals for both: what one has beyond the other differs much
+    less than the values from seed to seed. As the logarithm of value by limit, so that a seed of long times counts as
+    much as one of short ones; where one of them is not above 0, as the difference by the median limit.
     """
     factor = _factor(j)
     by_seed = {run.result.seed % SEEDS_APART: value for run, value in _valued(j, others)}
@@ -118,8 +121,14 @@ def against(j: Judgement, own: Sequence[Seen], others: Sequence[Seen]) -> tuple[
         return None, None
     limits = {seed: factor * value + j.plus for seed, value in by_seed.items() if value is not None}
     pairs = [(value, limits.get(run.result.seed % SEEDS_APART)) for run, value in _valued(j, own)]
-    beyond = [None if v is None else v - limit for v, limit in pairs if limit is not None]
-    return factor * found.median + j.plus, estimate(beyond)
+    limit = factor * found.median + j.plus
+    return limit, estimate(_beyond([(v, most) for v, most in pairs if most is not None], abs(limit) or 1.0))
+
+
+def _beyond(pairs: Sequence[tuple[float | None, float]], scale: float) -> list[float | None]:
+    if all(most > 0 and (v is None or v > 0) for v, most in pairs):
+        return [None if v is None else math.log(v / most) for v, most in pairs]
+    return [None if v is None else (v - most) / scale for v, most in pairs]
 
 
 def _valued(j: Judgement, runs: Sequence[Seen]) -> list[tuple[Seen, float | None]]:
@@ -145,14 +154,17 @@ def _word(j: Judgement, ours: Estimate | None, limit: float | None) -> Word:
 
 
 def sharp(j: Judgement, own: Sequence[Seen], others: Sequence[Seen]) -> bool:
-    """Whether more seeds are not needed: the interval is within 3 %, of a comparison within 3 % of its limit."""
+    """Whether more seeds are not needed: the interval is within 3 %, or on one side of the limit.
+
+    Of a comparison the interval of what is beyond the limit.
+    """
+    found = estimate(values(own, j.measure, j.with_))
     if not j.of:
-        found = estimate(values(own, j.measure, j.with_))
-        return found is None or found.sharp
-    limit, beyond = against(j, own, others)
-    if limit is None or beyond is None:
+        return found is None or found.sharp or (_factor(j) is not None and _word(j, found, _factor(j)) != "open")
+    _limit, beyond = against(j, own, others)
+    if beyond is None or _word_beside(j, found, beyond) != "open":
         return True
-    return max(beyond.high - beyond.median, beyond.median - beyond.low) <= PRECISION * abs(limit)
+    return max(beyond.high - beyond.median, beyond.median - beyond.low) <= PRECISION
 
 
 def passed(cells: Sequence[Cell]) -> Word:
