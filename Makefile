@@ -78,14 +78,14 @@ kernels: kernel
 	@$(HETLAB) kernel --patched
 	@$(HETLAB) kernel --patched --debug
 
-# Every congestion control of the kernel and of this tree, and a rank for the next one: quick cases and one of group L;
+# Every congestion control of the kernel and of this tree, and a rank for the next one: quick cases and two long ones;
 # QUICK= for all cases (hours)
-QUICK ?= --quick --case l-85
+QUICK ?= --quick --case l-85 --case g-starlink
 IN_TREE := reno cubic bbr bic cdg dctcp highspeed htcp hybla illinois lp nv scalable vegas veno westwood yeah
 OURS := santacruz westwood_fr westwood_gfr hybla_ext
 gauntlet: kernel
 	@mkdir -p $(BUILD)/gauntlet
-	@$(HETLAB) judge $(IN_TREE) $(OURS) $(QUICK) --seeds 3 --out $(BUILD)/gauntlet --json > $(BUILD)/gauntlet/verdicts || \
+	@$(HETLAB) judge $(IN_TREE) $(OURS) $(QUICK) --out $(BUILD)/gauntlet --json > $(BUILD)/gauntlet/verdicts || \
 		[ $$? = 1 ]  # 1: some case is failed by somebody
 	@mv $(BUILD)/gauntlet/verdicts docs/data/gauntlet.jsonl
 
