@@ -72,9 +72,7 @@ def _point_of(run: Seen) -> list[float | None]:
 def of_groups(groups: Sequence[Group]) -> Charts:
     """For hetlab report."""
     labels = list(dict.fromkeys(label for g in groups for label in g.runs))
-    points = points_for(sum(len(g.runs) for g in groups))
-    cases = {
-        g.slug: case(g.resolved, {k: [Seen(r.directory, r.result) for r in runs] for k, runs in g.runs.items()}, points)
-        for g in groups
-    }
+    seen = [{k: [Seen(r.directory, r.result) for r in runs] for k, runs in g.runs.items()} for g in groups]
+    points = points_for(of[0] for runs in seen for of in runs.values() if of)
+    cases = {g.slug: case(g.resolved, runs, points) for g, runs in zip(groups, seen, strict=True)}
     return Charts(styles(), script(), data(labels, cases))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Series of a run for the scorecard: few enough points for a page of some megabytes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,22 @@ from hetlab.judge.seen import Floats, Seen
 from hetlab.results import store
 
 POINTS, FEWEST_POINTS = 400, 50
-PAGE_BYTES = 3_500_000  # of a page of 5 MB at most: drawings, tables and scripts take the rest
-POINT_BYTES = 60  # of all panels of a run, on average
+PAGE_BYTES = 3_000_000  # of a page of 5 MB at most: drawings, tables and scripts take the rest
+VALUE_BYTES = 6
 FLOWS = 5
+# Panels of a flow, those of tcp_info with column and factor
+SAMPLED = {"cwnd": ("cwnd", 1.0), "srtt": ("srtt_us", 1e-3), "inflight": ("unacked", 1.0)}
+PER_FLOW = ("goodput", *SAMPLED)
 MARKS = 300
 HELD = 3  # intervals that a sample stands for at most: after its end a flow has none
 DIGITS = 4
 PERCENTILES = np.concatenate([np.arange(0, 99, 2.0), np.arange(99, 100.05, 0.1)])
 
 
-def points_for(runs: int) -> int:
-    """Points of a curve on a page with so many runs, so that it stays a page of some megabytes."""
-    return max(FEWEST_POINTS, min(POINTS, PAGE_BYTES // (POINT_BYTES * max(runs, 1))))
+def points_for(runs: Iterable[Seen]) -> int:
+    """Points of a curve on a page of these runs, so that it stays a page of some megabytes."""
+    values = sum(2 + len(PER_FLOW) * min(len(run.flows()), FLOWS) for run in runs)
+    return max(FEWEST_POINTS, min(POINTS, PAGE_BYTES // (VALUE_BYTES * max(values, 1))))
 
 
 def curves(run: Seen, points: int) -> dict[str, Any]:
@@ -29,7 +34,7 @@ def curves(run: Seen, points: int) -> dict[str, Any]:
     flows = run.flows()[:FLOWS]
     panels: dict[str, list[list[float | None]]] = {}
     panels["goodput"] = [plain(np.diff(run.octets(i, edges)) * 8 / 1e6 / np.diff(edges)) for i, _f in flows]
-    for name, column, factor in (("cwnd", "cwnd", 1.0), ("srtt", "srtt_us", 1e-3), ("inflight", "unacked", 1.0)):
+    for name, (column, factor) in SAMPLED.items():
         if column in run.samples:
             panels[name] = [plain(_held(run, i, column, edges) * factor) for i, _f in flows]
     panels["queue"] = [plain(_largest(*run.queue, edges))]

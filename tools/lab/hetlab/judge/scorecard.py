@@ -49,7 +49,7 @@ def write(
 ) -> Path:
     """Write the scorecard of these congestion controls; ``changes``: from the first to the second, if that is asked."""
     sections = [_section(case, labels, found[case.id], cells) for case in cases]
-    points = points_for(len(cases) * len(labels))
+    points = points_for(of[0] for case in cases for of in found[case.id].values() if of)
     drawn = {
         case.id: charts.case(point_of(case)[1], {label: found[case.id].get(label, []) for label in labels}, points)
         for case in cases
@@ -128,7 +128,7 @@ def _section(case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cel
         "note": point.scenario.note,
         "rows": rows,
         "seeds": seeds,
-        "drawing": _inline(style.drawn(network.network(sc), "svg").decode()),
+        "drawing": _inline(style.drawn(network.network(sc), "svg", letters=True).decode()),
         "command": shlex.join(words),
     }
 

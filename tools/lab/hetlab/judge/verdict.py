@@ -97,8 +97,10 @@ def _cell(case: Case, cc: str, j: Judgement, runs: Runs) -> Cell:
         return Cell(case, cc, j, "none")
     ours = estimate(values(own, j.measure, j.with_))
     if j.of:
-        limit, beyond = against(j, own, runs.get(j.of, ()))
-        return Cell(case, cc, j, _word_beside(j, ours, beyond), ours, limit)
+        others = runs.get(j.of, ())
+        limit, beyond = against(j, own, others)
+        never = bool(others) and limit is None
+        return Cell(case, cc, j, _beside_never(j, ours) if never else _word_beside(j, ours, beyond), ours, limit)
     limit = _factor(j)
     return Cell(case, cc, j, _word(j, ours, limit), ours, limit)
 
@@ -139,6 +141,13 @@ def _word_beside(j: Judgement, ours: Estimate | None, beyond: Estimate | None) -
     if ours is None or ours.missing > ours.n:
         return "fail"
     return "none" if beyond is None else _word(j, beyond, 0.0)
+
+
+def _beside_never(j: Judgement, ours: Estimate | None) -> Word:
+    """Beside one that never got there, in no seed: who does is not later."""
+    if j.at_most is None:
+        return "none"
+    return "pass" if ours is not None and not ours.missing else "open"
 
 
 def _word(j: Judgement, ours: Estimate | None, limit: float | None) -> Word:
