@@ -84,7 +84,8 @@ def test_emulated_links_are_those_of_the_lab(case: Case) -> None:
         assert flow["timeouts"] is not None, "flowgen knows them"
         assert result["queue"]["drops"] > 0 and result["queue"]["loss_model_drops"] == 0
     (result,) = done["receiver"]["results"]
-    assert result["flows"][0]["retransmits"] == result["queue"]["drops"]
+    not_yet_resent = result["queue"]["drops"] - result["flows"][0]["retransmits"]
+    assert 0 <= not_yet_resent <= 3, "what the last round trip of the run dropped"
     assert result["hosts"]["links"]["arriving"]["delay_ms"] == 40
     assert "no loss to TCP" in done["sender"]["errors"] and "no loss to TCP" not in done["receiver"]["errors"]
 

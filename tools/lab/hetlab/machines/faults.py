@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a machine's console says of its end, with the file and line of a user's own module."""
 
+import functools
 import re
 import subprocess
 from collections import Counter
@@ -29,12 +30,22 @@ def explain(console: str, where: Path) -> str:
     return "\n".join(["the machine ended during this run:", *said])
 
 
-def endless(seen: Sequence[int], kernel: Path, where: Path) -> str:
-    """A machine whose virtual time stands still: where its processor is, best in a module of the user's own."""
-    own = Counter(line for at in seen if (line := _line_at(at, where)))
-    places = own or Counter(_symbol_at(at, kernel) for at in seen)
+def endless(seen: Sequence[tuple[int, ...]], kernel: Path, where: Path) -> str:
+    """A machine whose virtual time stands still: where its processor is, best in a module of the user's own.
+
+    Each sample is an address and what may be return addresses of its callers: a loop in a module spends most
+    of its time in what it calls.
+    """
+    own = Counter(line for sample in seen if (line := _innermost(sample, where)))
+    places = own or Counter(_symbol_at(sample[0], kernel) for sample in seen)
     text = f": {', '.join(place for place, _times in places.most_common(3))}" if places else ""
     return f"stopped: it computes, and virtual time stands still{text}"
+
+
+def _innermost(sample: tuple[int, ...], where: Path) -> str:
+    """Source line of the first address of a sample that is in a module of the user's own."""
+    calls = (at - 1 for at in sample[1:])  # a return address is behind its call
+    return next((line for at in (sample[0], *calls) if (line := _line_at(at, where))), "")
 
 
 def _modules(where: Path) -> list[tuple[int, Path]]:
@@ -70,6 +81,7 @@ def _line_at(at: int, where: Path) -> str:
     return ""
 
 
+@functools.cache
 def _text_bytes(ko: Path) -> int:
     rows = (line.split() for line in _run("objdump", "-h", str(ko)).splitlines())
     return next((int(row[2], 16) for row in rows if len(row) > 2 and row[1] == ".text"), 0)

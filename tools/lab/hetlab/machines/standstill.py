@@ -18,7 +18,8 @@ CANDIDATE_NS = 1_000_000_000
 SAMPLES, APART_S = 30, 0.003
 CLOCK = "time_travel_time"
 PTRACE_GETREGS, PTRACE_ATTACH, PTRACE_DETACH = 12, 16, 17
-RIP, REGISTERS = 16, 27  # of struct user_regs_struct on x86-64
+RIP, RSP, REGISTERS = 16, 19, 27  # of struct user_regs_struct on x86-64
+STACK_WORDS = 128  # of 8 bytes: the callers of a helper of the kernel that a loop is in
 WALL = 0x40000000  # __WALL
 
 
@@ -66,24 +67,36 @@ class Watch:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def instructions(pid: int) -> list[int]:
-    """Where a process is, again and again."""
+def instructions(pid: int) -> list[tuple[int, ...]]:
+    """Where a process is, again and again: its instruction, then what may be the return addresses of its callers."""
     found = []
     for _ in range(SAMPLES):
         found.append(instruction(pid))
         time.sleep(APART_S)
-    return [at for at in found if at is not None]
+    return [at for at in found if at]
 
 
-def instruction(pid: int) -> int | None:
-    """Address of the instruction that a process is at; None where it cannot be stopped."""
+def instruction(pid: int) -> tuple[int, ...]:
+    """Address of the instruction that a process is at, and the words on its stack; empty if it cannot be stopped."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     libc.ptrace.restype = ctypes.c_long
     if libc.ptrace(PTRACE_ATTACH, pid, None, None):
-        return None
+        return ()
     os.waitpid(pid, WALL)
-    registers = ctypes.create_string_buffer(8 * REGISTERS)
-    failed = libc.ptrace(PTRACE_GETREGS, pid, None, registers)
+    buffer = ctypes.create_string_buffer(8 * REGISTERS)
+    failed = libc.ptrace(PTRACE_GETREGS, pid, None, buffer)
+    registers = struct.unpack(f"<{REGISTERS}Q", buffer.raw)
+    stack = () if failed else _stack(pid, registers[RSP])
     libc.ptrace(PTRACE_DETACH, pid, None, None)
-    return None if failed else int(struct.unpack(f"<{REGISTERS}Q", registers.raw)[RIP])
+    return () if failed else (registers[RIP], *stack)
+
+
+def _stack(pid: int, at: int) -> tuple[int, ...]:
+    try:
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            memory.seek(at)
+            read = memory.read(8 * STACK_WORDS)
+    except (OSError, ValueError):
+        return ()
+    return struct.unpack(f"<{len(read) // 8}Q", read[: len(read) // 8 * 8])
