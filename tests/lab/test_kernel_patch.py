@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """--patch: a patch of the user's is another kernel, with what it adds switched on."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from commands import call_hetlab
 from hetlab.build import kernel
@@ -30,6 +32,18 @@ def test_another_kernel_with_what_it_adds(tmp_path: Path, monkeypatch: pytest.Mo
     assert plain.key != other.key and plain.source != other.source
     own.write_text(PATCH.replace("MINE", "OTHER"))
     assert kernel._wanted(*kernel._inputs(False, False, [own])).key != other.key
+
+
+def test_a_path_from_where_the_user_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """patch(1) runs inside the source."""
+    (tmp_path / "linux").mkdir()
+    (tmp_path / "linux/Kconfig").write_text("old\n")
+    subprocess.run(["tar", "cf", "linux.tar", "linux"], cwd=tmp_path, check=True)
+    (tmp_path / "mine.patch").write_text("--- a/Kconfig\n+++ b/Kconfig\n@@ -1 +1 @@\n-old\n+new\n")
+    monkeypatch.setattr(kernel, "TARBALL", tmp_path / "linux.tar")
+    monkeypatch.chdir(tmp_path)
+    kernel.unpack(Console(quiet=True), tmp_path / "source", [Path("mine.patch")])
+    assert (tmp_path / "source/Kconfig").read_text() == "new\n"
 
 
 @pytest.mark.parametrize(("text", "said"), [("no patch at all", "no patch"), (None, "No such file")])

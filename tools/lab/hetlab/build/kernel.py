@@ -196,7 +196,8 @@ def unpack(console: Console, source: Path, patches: list[Path]) -> None:
     for patch in patches:
         # Patches of others are for other releases, too
         fuzz = 0 if patch.is_relative_to(TOP) else 2
-        run(["patch", "-d", str(source), "-p1", f"--fuzz={fuzz}", "-i", str(patch)], log, f"applying {patch.name}")
+        how = ["-p1", f"--fuzz={fuzz}", "-i", str(patch.resolve())]
+        run(["patch", "-d", str(source), *how], log, f"applying {patch.name}")
     (source / ".complete").touch()
 
 
