@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Level of the forward delay, one value a round trip: how long the packet that
+ * waited least had to wait, and with how many in flight it was sent.
+ *
+ * Offsets are receiver's minus sender's clock (equation 1 of Santa Cruz telescopes
+ * to their difference), 32-bit microseconds modulo 2^32, compared by signed
+ * difference: clocks and path must stay within 35 min. Plain integers, no socket.
+ */
+#ifndef HETCC_FORWARD_LEVEL_H
+#define HETCC_FORWARD_LEVEL_H
+
+#include "queue_pkts.h"
+
+/* Rounds of an epoch; what is remembered is of this epoch and the one before */
+#define FORWARD_LEVEL_EPOCH	8
+/* The mean of the delays: a weight of 1/16 for each sample */
+#define FORWARD_LEVEL_MEAN_SHIFT	4
+/* What it exceeds the level by: 1/8 for each round */
+#define FORWARD_LEVEL_SPREAD_SHIFT	3
+/* A delay counts as 2^26 us (67 s) at most */
+#define FORWARD_LEVEL_MAX_US	((u32)1 << 26)
+
+/**
+ * struct forward_level - what the packets of the last rounds had to wait
+ * @base_us: offset on the empty path
+ * @min_us: least offset of the round
+ * @sent_pkts: packets in flight when that one was sent
+ * @mean: mean delay above the base, FORWARD_LEVEL_MEAN_SHIFT more bits
+ * @spread: what the mean exceeds the level by, FORWARD_LEVEL_SPREAD_SHIFT more bits
+ * @pkts_ns: least service time of a packet over a round; of this and of the previous
+ *	epoch, 0: unknown
+ * @primed: the base is known
+ * @fresh: the round has a sample
+ * @round: of the epoch, 0..FORWARD_LEVEL_EPOCH - 1
+ */
+struct forward_level {
+	u32 base_us;
+	u32 min_us;
+	u32 sent_pkts;
+	u32 mean;
+	u32 spread;
+	u32 pkts_ns[2];
+	u32 primed:1,
+	    fresh:1,
+	    round:3;
+};
+
+/* Delay of an offset above the base: 0 below it */
+static inline u32 forward_level_delay_us(const struct forward_level *e,
+					 u32 off_us)
+{
+	s32 d_us = (s32)(off_us - e->base_us);
+
+	return d_us < 0 ? 0 : min_t(u32, d_us, FORWARD_LEVEL_MAX_US);
+}
+
+/**
+ * forward_level_reset() - clocks or path are others: forget the offsets
+ * @e: estimator
+ */
+static inline void forward_level_reset(struct forward_level *e)
+{
+	e->primed = 0;
+	e->fresh = 0;
+	e->mean = 0;
+}
+
+/**
+ * forward_level_sample() - account for one ACK
+ * @e: estimator
+ * @off_us: offset of the packet that caused it
+ * @sent_pkts: packets in flight when that packet was sent
+ */
+static inline void forward_level_sample(struct forward_level *e, u32 off_us,
+					u32 sent_pkts)
+{
+	if (!e->primed) {
+		e->primed = 1;
+		e->base_us = off_us;
+	}
+	/* 2^26 * 2^4 < 2^31 */
+	e->mean += forward_level_delay_us(e, off_us) -
+		   (e->mean >> FORWARD_LEVEL_MEAN_SHIFT);
+	if (e->fresh && (s32)(off_us - e->min_us) >= 0)
+		return;
+	e->fresh = 1;
+	e->min_us = off_us;
+	e->sent_pkts = sent_pkts;
+}
+
+/**
+ * forward_level_pkts_ns() - service time of a packet at the bottleneck
+ * @e: estimator
+ *
+ * The least over 8 to 16 rounds: a pipe that is not full shows our own rate, which
+ * says nothing of the link's.
+ *
+ * Return: nanoseconds, 0 if unknown.
+ */
+static inline u32 forward_level_pkts_ns(const struct forward_level *e)
+{
+	if (!e->pkts_ns[0] || !e->pkts_ns[1])
+		return e->pkts_ns[0] | e->pkts_ns[1];
+	return min(e->pkts_ns[0], e->pkts_ns[1]);
+}
+
+/**
+ * forward_level_service() - equation 3 for a round
+ * @e: estimator
+ * @us: time in which
+ * @pkts: so many packets were received; 0: unknown
+ */
+static inline void forward_level_service(struct forward_level *e, u32 us,
+					 u32 pkts)
+{
+	u32 ns = pkts ? max_t(u32, fixed_mul_div(us, 1000, pkts), 1) : 0;
+
+	if (ns && (!e->pkts_ns[0] || ns < e->pkts_ns[0]))
+		e->pkts_ns[0] = ns;
+}
+
+/* The epoch becomes the previous one */
+static inline void forward_level_next_epoch(struct forward_level *e)
+{
+	e->pkts_ns[1] = forward_level_pkts_ns(e) && !e->pkts_ns[0] ?
+			e->pkts_ns[1] : e->pkts_ns[0];
+	e->pkts_ns[0] = 0;
+}
+
+/**
+ * forward_level_round() - a round is over
+ * @e: estimator
+ * @level_us: set to its level above the base; a level below takes the base along
+ *
+ * Return: false if the round had no sample.
+ */
+static inline bool forward_level_round(struct forward_level *e, u32 *level_us)
+{
+	u32 mean_us;
+
+	if (!e->fresh)
+		return false;
+	e->fresh = 0;
+	if ((s32)(e->min_us - e->base_us) < 0)
+		e->base_us = e->min_us;
+	*level_us = forward_level_delay_us(e, e->min_us);
+	mean_us = e->mean >> FORWARD_LEVEL_MEAN_SHIFT;
+	e->spread += mean_us - min(mean_us, *level_us) -
+		     (e->spread >> FORWARD_LEVEL_SPREAD_SHIFT);
+	e->round = (e->round + 1) % FORWARD_LEVEL_EPOCH;
+	return true;
+}
+
+/**
+ * forward_level_raise_base() - a delay is the path's
+ * @e: estimator
+ * @us: so much of it
+ */
+static inline void forward_level_raise_base(struct forward_level *e, u32 us)
+{
+	e->base_us += us;
+	e->mean -= min(e->mean, us << FORWARD_LEVEL_MEAN_SHIFT);
+}
+
+#endif /* HETCC_FORWARD_LEVEL_H */
