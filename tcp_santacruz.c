@@ -23,8 +23,6 @@
 #define SANTACRUZ_TICKS_PER_RTT	8U
 /* Drains are at least so many round trips apart: 1 % of the rate */
 #define SANTACRUZ_DRAIN_RTTS	32U
-/* More than one packet in so many lost, over an epoch, is congestion in any case */
-#define SANTACRUZ_CEILING	8U
 #define SANTACRUZ_BUSY_PKTS	16U
 
 CC_PARAM_MILLI(n_op, 3000, 500, 1000000,
@@ -67,8 +65,7 @@ struct santacruz {
 	u32 probe_ts;
 	u32 probe_us;
 	u32 lost;
-	s32 n;
-	u32 tick_us:17,
+	u32 tick:3,
 	    source:2,
 	    phase:2,
 	    grew:2,
@@ -87,9 +84,32 @@ static s32 santacruz_milli_to_q8(unsigned int milli)
 	return milli * QUEUE_PKTS_ONE / FIXED_MILLI;
 }
 
+static const u32 santacruz_ticks_us[] = { 1, 1000, 4000, 10000, 100000 };
+
+static u32 santacruz_tick_us(const struct santacruz *sc)
+{
+	return santacruz_ticks_us[sc->tick];
+}
+
+static u8 santacruz_tick_code(u32 tick_us)
+{
+	u8 i = 0;
+
+	while (i < ARRAY_SIZE(santacruz_ticks_us) - 1 &&
+	       santacruz_ticks_us[i] < tick_us)
+		i++;
+	return i;
+}
+
 static s32 santacruz_queue(const struct santacruz *sc, u32 delay_us)
 {
 	return queue_pkts_from_us(delay_us, forward_level_pkts_ns(&sc->lv));
+}
+
+/* Equation 2: packets in the bottleneck queue, Q8 */
+static s32 santacruz_n(const struct santacruz *sc)
+{
+	return santacruz_queue(sc, sc->lv.level_us);
 }
 
 static s32 santacruz_op(const struct santacruz *sc)
@@ -130,7 +150,7 @@ static void santacruz_init(struct sock *sk)
 
 	memset(sc, 0, sizeof(*sc));
 	sc->source = santacruz_best_source(tp);
-	sc->tick_us = santacruz_best_tick_us(tp, sc->source);
+	sc->tick = santacruz_tick_code(santacruz_best_tick_us(tp, sc->source));
 	sc->end = tp->delivered;
 	sc->lost = tp->lost;
 	sc->near_stamp = tcp_jiffies32;
@@ -141,10 +161,10 @@ static void santacruz_init(struct sock *sk)
 
 static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
 {
-	if (sc->source == source && sc->tick_us == tick_us)
+	if (sc->source == source && santacruz_tick_us(sc) == tick_us)
 		return;
 	sc->source = source;
-	sc->tick_us = tick_us;
+	sc->tick = santacruz_tick_code(tick_us);
 	sc->lowering = 0;
 	forward_level_reset(&sc->lv);
 }
@@ -175,7 +195,7 @@ static bool santacruz_tick_too_coarse(struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 
-	return sc->tick_us * SANTACRUZ_TICKS_PER_RTT > tcp_min_rtt(tcp_sk(sk));
+	return santacruz_tick_us(sc) * SANTACRUZ_TICKS_PER_RTT > tcp_min_rtt(tcp_sk(sk));
 }
 
 /* R of equation 1 for the current ACK */
@@ -184,11 +204,11 @@ static u32 santacruz_receive_us(struct sock *sk, u32 now_us)
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (sc->source == SANTACRUZ_TSTAMP && sc->tick_us > 1 &&
+	if (sc->source == SANTACRUZ_TSTAMP && santacruz_tick_us(sc) > 1 &&
 	    santacruz_tick_too_coarse(sk))
 		santacruz_use_clock(sc, SANTACRUZ_RTT, 1);
 	if (sc->source == SANTACRUZ_TSTAMP)
-		return tp->rx_opt.rcv_tsval * sc->tick_us;
+		return tp->rx_opt.rcv_tsval * santacruz_tick_us(sc);
 	return now_us;
 }
 
@@ -265,15 +285,8 @@ static void santacruz_reduce(struct sock *sk)
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
 	sc->lowering = 0;
-	santacruz_set_window(sk, santacruz_law_reduce(min(sc->window, tcp_snd_cwnd(tp))));
-}
-
-/* More than one in eight packets over the last rounds */
-static bool santacruz_heavy_loss(const struct sock *sk)
-{
-	const struct santacruz *sc = inet_csk_ca(sk);
-
-	return sc->loss.rate > LOSS_DELAY_ONE / SANTACRUZ_CEILING;
+	sc->prior = min(sc->window, tcp_snd_cwnd(tp));
+	santacruz_set_window(sk, santacruz_law_reduce(sc->prior));
 }
 
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
@@ -286,8 +299,8 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 		return;
 	congested = loss_delay_lost(&sc->loss, rtt_us) ||
 		    sc->grew == 2 || !READ_ONCE(discriminate) ||
-		    santacruz_heavy_loss(sk);
-	trace_loss(sk, sc->n, sc->grew, congested);
+		    loss_delay_is_heavy(&sc->loss);
+	trace_loss(sk, santacruz_n(sc), sc->grew, congested);
 	if (congested)
 		santacruz_reduce(sk);
 }
@@ -297,9 +310,9 @@ static void santacruz_count_growth(struct santacruz *sc, s32 previous)
 {
 	s32 tolerance = santacruz_milli_to_q8(READ_ONCE(delta));
 	s32 noise = max(tolerance + tolerance / 2,
-			santacruz_queue(sc, sc->tick_us));
+			santacruz_queue(sc, santacruz_tick_us(sc)));
 
-	if ((s64)sc->n - previous > noise && sc->run < 3)
+	if ((s64)santacruz_n(sc) - previous > noise && sc->run < 3)
 		sc->grew = min(sc->grew + 1, 2);
 	else
 		sc->grew = 0;
@@ -313,7 +326,9 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	if (!tcp_is_cwnd_limited(sk))
 		return;
 	santacruz_set_window(sk, sc->window +
-			     santacruz_law_raise(sc->window, sc->n, op, sc->run));
+			     santacruz_law_raise(sc->window, santacruz_n(sc) >=
+			op - santacruz_milli_to_q8(READ_ONCE(n_op)) / 2, sc->run,
+			sc->prior));
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
@@ -332,20 +347,20 @@ static void santacruz_lower(struct sock *sk, u32 level_us, s32 op)
 	if (!sc->lowering) {
 		sc->before = sc->window;
 	} else if (santacruz_law_unanswered(&a) &&
-		   !santacruz_law_grew(&a, sc->tick_us)) {
+		   !santacruz_law_grew(&a, santacruz_tick_us(sc))) {
 		forward_level_raise_base(&sc->lv, level_us);
 		sc->lifted = 1;
 		sc->lowering = 0;
 		santacruz_set_window(sk, max(sc->before, sc->window));
 		return;
 	}
-	if (!sc->lowering || santacruz_law_grew(&a, sc->tick_us)) {
+	if (!sc->lowering || santacruz_law_grew(&a, santacruz_tick_us(sc))) {
 		sc->lowering = 1;
 		sc->ref_us = level_us;
 		sc->ref_pkts = sc->lv.sent_pkts;
 	}
 	santacruz_set_window(sk, santacruz_law_lower(sc->window, sc->lv.sent_pkts,
-						     sc->n - op));
+						     santacruz_n(sc) - op));
 }
 
 static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
@@ -355,10 +370,10 @@ static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
 	s32 tolerance = santacruz_milli_to_q8(READ_ONCE(delta));
 	s32 op = santacruz_op(sc);
 
-	if (sc->n > op + tolerance) {
+	if (santacruz_n(sc) > op + tolerance) {
 		if (!rs->is_app_limited)
 			santacruz_lower(sk, level_us, op);
-	} else if (sc->n < max(op - tolerance, 1)) {
+	} else if (santacruz_n(sc) < max(op - tolerance, 1)) {
 		santacruz_raise(sk, op);
 	} else {
 		sc->lowering = 0;
@@ -385,7 +400,7 @@ static void santacruz_begin_drain(struct sock *sk)
 	sc->run = 0;
 	sc->lowering = 0;
 	sc->before = sc->window;
-	santacruz_set_window(sk, santacruz_law_drain(sc->window, sc->n));
+	santacruz_set_window(sk, santacruz_law_drain(sc->window, santacruz_n(sc)));
 }
 
 /*
@@ -429,11 +444,11 @@ static void santacruz_check_startup(struct sock *sk, s32 op)
 
 	if (tcp_snd_cwnd(tcp_sk(sk)) >= sc->window) {
 		santacruz_end_startup(sk);
-	} else if (sc->n > op) {
+	} else if (santacruz_n(sc) > op) {
 		u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
 
 		santacruz_set_window(sk, santacruz_law_lower(cwnd,
-					sc->lv.sent_pkts, sc->n - op));
+					sc->lv.sent_pkts, santacruz_n(sc) - op));
 		santacruz_end_startup(sk);
 	}
 }
@@ -452,7 +467,7 @@ static void santacruz_startup_rate(struct sock *sk, u32 off_us)
 
 	if (!sc->lowering ||
 	    forward_level_delay_us(&sc->lv, off_us) <=
-	    min(min_us / 16, 4000U) + sc->tick_us) {
+	    min(min_us / 16, 4000U) + santacruz_tick_us(sc)) {
 		sc->lowering = 1;
 		sc->ref_us = now_us;
 		sc->ref_pkts = tp->delivered;
@@ -471,7 +486,7 @@ static void santacruz_startup_rate(struct sock *sk, u32 off_us)
 
 static void santacruz_near(struct santacruz *sc, s32 op)
 {
-	if (sc->n > op / 4 || sc->lifted)
+	if (santacruz_n(sc) > op / 4 || sc->lifted)
 		return;
 	sc->near_stamp = tcp_jiffies32;
 	sc->left_us = 0;
@@ -481,21 +496,22 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	s32 previous = sc->n, op = santacruz_op(sc);
+	s32 previous = santacruz_n(sc), op = santacruz_op(sc);
 	u32 level_us, lost;
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
 	lost = tp->lost - sc->lost;
-	loss_delay_round(&sc->loss, lost, tp->delivered - sc->end + lost);
+	loss_delay_round(&sc->loss, lost, tp->delivered - sc->end + lost,
+			 sc->reduced);
 	sc->end = tp->delivered;
 	sc->lost = tp->lost;
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)
 		forward_level_service(&sc->lv, rs->interval_us, rs->delivered);
-	if (!forward_level_round(&sc->lv, &level_us))
+	if (!forward_level_round(&sc->lv))
 		return;
-	sc->n = santacruz_queue(sc, level_us);
+	level_us = sc->lv.level_us;
 	santacruz_count_growth(sc, previous);
 	santacruz_near(sc, op);
 	if (sc->phase == SANTACRUZ_STARTUP)
@@ -506,7 +522,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs)
 		santacruz_begin_drain(sk);
 	else
 		santacruz_steer(sk, rs, level_us);
-	trace_interval(sk, sc->n, level_us, forward_level_pkts_ns(&sc->lv),
+	trace_interval(sk, santacruz_n(sc), level_us, forward_level_pkts_ns(&sc->lv),
 		       sc->grew, sc->source, sc->phase);
 	if (!sc->lv.round) {
 		forward_level_next_epoch(&sc->lv);
@@ -551,8 +567,8 @@ static u32 santacruz_ssthresh(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	sc->prior = tcp_snd_cwnd(tcp_sk(sk));
-	return max(min(sc->window, sc->prior), SANTACRUZ_LAW_WINDOW_MIN);
+	return clamp(tcp_snd_cwnd(tcp_sk(sk)), SANTACRUZ_LAW_WINDOW_MIN,
+		     sc->window);
 }
 
 static u32 santacruz_undo_cwnd(struct sock *sk)
@@ -572,7 +588,9 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 	if (new_state == TCP_CA_CWR && old != TCP_CA_CWR) {
 		santacruz_reduce(sk);
 	} else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss) {
-		santacruz_set_window(sk, min(sc->window, sc->prior) / 2);
+		sc->prior = min(sc->window, max(tcp_snd_cwnd(tcp_sk(sk)),
+						tcp_sk(sk)->prior_cwnd));
+		santacruz_set_window(sk, sc->prior / 2);
 		sc->phase = SANTACRUZ_STARTUP;
 		sc->grew = 0;
 		sc->run = 0;
@@ -588,7 +606,7 @@ static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 
 	return cc_info_vegas(ext, attr, info,
 			     sc->source,
-			     max(sc->n, 0) / QUEUE_PKTS_ONE,
+			     max(santacruz_n(sc), 0) / QUEUE_PKTS_ONE,
 			     tp->srtt_us >> 3, tcp_min_rtt(tp));
 }
 

@@ -27,7 +27,9 @@
  * @min_us: least offset of the round
  * @sent_pkts: packets in flight when that one was sent
  * @mean: mean delay above the base, FORWARD_LEVEL_MEAN_SHIFT more bits
- * @spread: what the mean exceeds the level by, FORWARD_LEVEL_SPREAD_SHIFT more bits
+ * @level_us: the last round's least delay above the base
+ * @spread: what the mean exceeds it by, and what it differs by from round to round,
+ *	FORWARD_LEVEL_SPREAD_SHIFT more bits
  * @pkts_ns: least service time of a packet over a round; of this and of the previous
  *	epoch, 0: unknown
  * @primed: the base is known
@@ -39,6 +41,7 @@ struct forward_level {
 	u32 min_us;
 	u32 sent_pkts;
 	u32 mean;
+	u32 level_us;
 	u32 spread;
 	u32 pkts_ns[2];
 	u32 primed:1,
@@ -128,26 +131,38 @@ static inline void forward_level_next_epoch(struct forward_level *e)
 	e->pkts_ns[0] = 0;
 }
 
+/*
+ * What a delay may be without any queue: what the round's mean exceeds its level by,
+ * and what levels differ by from round to round.
+ */
+static inline void forward_level_noise(struct forward_level *e, u32 level_us)
+{
+	u32 mean_us = e->mean >> FORWARD_LEVEL_MEAN_SHIFT;
+	u32 change_us = max(level_us, e->level_us) -
+			min(level_us, e->level_us);
+
+	e->spread += mean_us - min(mean_us, level_us) + change_us -
+		     (e->spread >> FORWARD_LEVEL_SPREAD_SHIFT);
+}
+
 /**
  * forward_level_round() - a round is over
- * @e: estimator
- * @level_us: set to its level above the base; a level below takes the base along
+ * @e: estimator; a level below the base takes it along
  *
  * Return: false if the round had no sample.
  */
-static inline bool forward_level_round(struct forward_level *e, u32 *level_us)
+static inline bool forward_level_round(struct forward_level *e)
 {
-	u32 mean_us;
+	u32 level_us;
 
 	if (!e->fresh)
 		return false;
 	e->fresh = 0;
 	if ((s32)(e->min_us - e->base_us) < 0)
 		e->base_us = e->min_us;
-	*level_us = forward_level_delay_us(e, e->min_us);
-	mean_us = e->mean >> FORWARD_LEVEL_MEAN_SHIFT;
-	e->spread += mean_us - min(mean_us, *level_us) -
-		     (e->spread >> FORWARD_LEVEL_SPREAD_SHIFT);
+	level_us = forward_level_delay_us(e, e->min_us);
+	forward_level_noise(e, level_us);
+	e->level_us = level_us;
 	e->round = (e->round + 1) % FORWARD_LEVEL_EPOCH;
 	return true;
 }
@@ -160,6 +175,7 @@ static inline bool forward_level_round(struct forward_level *e, u32 *level_us)
 static inline void forward_level_raise_base(struct forward_level *e, u32 us)
 {
 	e->base_us += us;
+	e->level_us -= min(e->level_us, us);
 	e->mean -= min(e->mean, us << FORWARD_LEVEL_MEAN_SHIFT);
 }
 

@@ -20,21 +20,27 @@
 /* Weight of a round: 1/4 */
 #define LOSS_DELAY_WEIGHT_SHIFT	2
 #define LOSS_DELAY_COUNT_MAX	63
+/* One in sixteen at most is taken for the link's, Q16 */
+#define LOSS_DELAY_FLOOR_MAX	(U16_MAX / 16)
+/* 2 % of the packets, Q16 */
+#define LOSS_DELAY_CEILING	(U16_MAX / 50)
 
 /**
  * struct loss_delay - delays of late, and what losses had to do with them
  * @low_us: shortest of late
  * @high_us: longest of late
  * @full: share of rounds with losses of a full queue, LOSS_DELAY_ONE: all
- * @rate: share of all packets that was lost of late, LOSS_DELAY_ONE: all
+ * @rate: share of all packets that was lost of late, Q16
+ * @floor: what it does not fall below whatever is done, Q16
  * @high: losses of this round that were next to a long delay
  * @other: and the others
  */
 struct loss_delay {
 	u32 low_us;
 	u32 high_us;
+	u16 rate;
+	u16 floor;
 	u32 full:9,
-	    rate:9,
 	    high:6,
 	    other:6;
 };
@@ -77,13 +83,34 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 rtt_us)
 	return e->full > LOSS_DELAY_ONE / 2;
 }
 
-/* Share of the packets lost of late: remembers some eight rounds */
-static inline void loss_delay_rate(struct loss_delay *e, u32 lost, u32 sent)
+/*
+ * Share of the packets lost of late: remembers some eight rounds. What it does not fall
+ * below follows it down faster than up.
+ */
+static inline void loss_delay_rate(struct loss_delay *e, u32 lost, u32 sent,
+				   bool reduced)
 {
-	u32 now = sent ? fixed_mul_div(lost, LOSS_DELAY_ONE, sent) : 0;
+	s32 now = sent ? fixed_mul_div(lost, U16_MAX, sent) : 0;
 
-	now = min(now, LOSS_DELAY_ONE);
-	e->rate = (e->rate * 7 + now + 4) / 8;
+	now = min(now, U16_MAX) - e->rate;
+	e->rate += now >> 3;
+	if (e->rate < e->floor)
+		e->floor -= (e->floor - e->rate) >> 2;
+	else if (reduced)
+		e->floor = min(e->floor + ((e->rate - e->floor) >> 3),
+			       LOSS_DELAY_FLOOR_MAX);
+}
+
+/**
+ * loss_delay_is_heavy() - is more lost than the link loses?
+ * @e: estimator
+ *
+ * Losses that a smaller window does not end are the link's. Beyond twice these and 2 %
+ * (the threshold of BBRv3) they are a queue's or a policer's, whatever the delay says.
+ */
+static inline bool loss_delay_is_heavy(const struct loss_delay *e)
+{
+	return e->rate > LOSS_DELAY_CEILING + 2 * (u32)e->floor;
 }
 
 /**
@@ -91,12 +118,14 @@ static inline void loss_delay_rate(struct loss_delay *e, u32 lost, u32 sent)
  * @e: estimator
  * @lost: packets lost in it
  * @sent: packets lost or delivered
+ * @reduced: the window was reduced for losses a round or two ago
  */
-static inline void loss_delay_round(struct loss_delay *e, u32 lost, u32 sent)
+static inline void loss_delay_round(struct loss_delay *e, u32 lost, u32 sent,
+				    bool reduced)
 {
 	u32 fade_us = (e->high_us - e->low_us) >> LOSS_DELAY_FADE_SHIFT;
 
-	loss_delay_rate(e, lost, sent);
+	loss_delay_rate(e, lost, sent, reduced);
 	if (e->high | e->other) {
 		e->full -= e->full >> LOSS_DELAY_WEIGHT_SHIFT;
 		if (e->high > e->other)

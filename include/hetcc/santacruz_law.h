@@ -12,7 +12,7 @@
 #define SANTACRUZ_LAW_WINDOW_MIN	2U
 #define SANTACRUZ_LAW_WINDOW_MAX	((u32)1 << 24)
 /* A window grows by at most this part of it in one round */
-#define SANTACRUZ_LAW_RAISE_SHIFT	4
+#define SANTACRUZ_LAW_RAISE_SHIFT	2
 /* A delay answers a smaller window by this part of what it should, or not at all */
 #define SANTACRUZ_LAW_ANSWER_SHIFT	3
 
@@ -49,22 +49,25 @@ static inline bool santacruz_law_shows(s32 n, s32 op)
 /**
  * santacruz_law_raise() - how far to raise the window
  * @window: packets
- * @n: measured queue, Q8 packets
- * @op: operating point, Q8 packets
+ * @shows: a queue shows
  * @run: rounds in a row that have raised it
+ * @congested: window at the last congestion, 0: none
  *
  * A queue says that the pipe is full: one packet, as the paper. Nothing queued
- * says nothing about what is missing: 1, 2, 4... packets, up to a sixteenth of the
- * window, so that a pipe of any size is full after O(log) rounds, and less than
- * two such steps too much are under way when the queue shows.
+ * says nothing about what is missing: 1, 2, 4... packets, up to a quarter of the
+ * window, so that a pipe of any size is full after O(log) rounds. Below the window
+ * that met congestion, an eighth of what is missing.
  *
  * Return: packets, at least 1.
  */
-static inline u32 santacruz_law_raise(u32 window, s32 n, s32 op, u32 run)
+static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run,
+				      u32 congested)
 {
 	u32 most = window >> SANTACRUZ_LAW_RAISE_SHIFT;
 
-	if (santacruz_law_shows(n, op))
+	if (window < congested)
+		most = min_t(u32, most, (congested - window) / 8);
+	if (shows)
 		return 1;
 	return min_t(u32, 1U << min_t(u32, run, 24), max_t(u32, most, 1));
 }
