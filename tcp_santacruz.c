@@ -24,6 +24,10 @@
 /* Drains are at least so many round trips apart: 1 % of the rate */
 #define SANTACRUZ_DRAIN_RTTS	32U
 #define SANTACRUZ_BUSY_PKTS	16U
+/* So many rounds without reaching the operating point: the law does not hold the queue */
+#define SANTACRUZ_AWAY_ROUNDS	32U
+#define SANTACRUZ_AWAY_MAX	63
+#define SANTACRUZ_LOSS_MAX	(U16_MAX / 50)
 
 CC_PARAM_MILLI(n_op, 3000, 500, 1000000,
 	       "packets to keep in the bottleneck queue (0.5..1000); default 3");
@@ -73,7 +77,8 @@ struct santacruz {
 	    probing:2,
 	    lifted:1,
 	    lowering:1,
-	    reduced:2;
+	    reduced:2,
+	    away:6;
 };
 
 #define SANTACRUZ_RUN_MAX	15
@@ -279,6 +284,8 @@ static void santacruz_reduce(struct sock *sk)
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	bool startup = sc->phase == SANTACRUZ_STARTUP;
+
 	if (sc->reduced)
 		return;
 	sc->reduced = 2;
@@ -287,6 +294,29 @@ static void santacruz_reduce(struct sock *sk)
 	sc->lowering = 0;
 	sc->prior = min(sc->window, tcp_snd_cwnd(tp));
 	santacruz_set_window(sk, santacruz_law_reduce(sc->prior));
+	if (startup)
+		sc->prior = 0;
+}
+
+/*
+ * More is lost than the link loses where no queue shows. In start-up that is not known
+ * yet: a sixteenth.
+ */
+static bool santacruz_heavy_loss(const struct santacruz *sc)
+{
+	if (sc->phase == SANTACRUZ_STARTUP)
+		return sc->loss.rate > U16_MAX / 16;
+	return sc->loss.rate > U16_MAX / 16;
+}
+
+/*
+ * A loss can be random only while the law holds the queue: the operating point was
+ * reached of late. Where it is never reached, the queue is shorter, or others fill it.
+ */
+static bool santacruz_congested(const struct santacruz *sc, bool full)
+{
+	return full || sc->grew == 2 || !READ_ONCE(discriminate) ||
+	       sc->away >= clamp(sc->window / 2, 4U, SANTACRUZ_AWAY_ROUNDS) || santacruz_heavy_loss(sc);
 }
 
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
@@ -297,12 +327,22 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 
 	if (rs->losses <= 0)
 		return;
-	congested = loss_delay_lost(&sc->loss, rtt_us) ||
-		    sc->grew == 2 || !READ_ONCE(discriminate) ||
-		    loss_delay_is_heavy(&sc->loss);
+	congested = santacruz_congested(sc, loss_delay_lost(&sc->loss, rtt_us,
+				sc->phase == SANTACRUZ_STARTUP));
 	trace_loss(sk, santacruz_n(sc), sc->grew, congested);
 	if (congested)
 		santacruz_reduce(sk);
+}
+
+/* Has the operating point, without what noise adds to it, been reached? */
+static void santacruz_hold(struct santacruz *sc)
+{
+	s32 op = santacruz_law_op(sc->window,
+				  santacruz_milli_to_q8(READ_ONCE(n_op)));
+
+	sc->away = min(sc->away + 1, SANTACRUZ_AWAY_MAX);
+	if (santacruz_n(sc) >= op - santacruz_milli_to_q8(READ_ONCE(delta)))
+		sc->away = 0;
 }
 
 /* The state diagram of the 2000 paper */
@@ -503,17 +543,20 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs)
 		return;
 	lost = tp->lost - sc->lost;
 	loss_delay_round(&sc->loss, lost, tp->delivered - sc->end + lost,
-			 sc->reduced);
+			 false);
 	sc->end = tp->delivered;
 	sc->lost = tp->lost;
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)
 		forward_level_service(&sc->lv, rs->interval_us, rs->delivered);
-	if (!forward_level_round(&sc->lv))
+	if (!forward_level_round(&sc->lv, sc->phase == SANTACRUZ_STEADY &&
+				 sc->run < 4))
 		return;
 	level_us = sc->lv.level_us;
 	santacruz_count_growth(sc, previous);
 	santacruz_near(sc, op);
+	if (tcp_is_cwnd_limited(sk) && sc->phase != SANTACRUZ_STARTUP)
+		santacruz_hold(sc);
 	if (sc->phase == SANTACRUZ_STARTUP)
 		santacruz_check_startup(sk, op);
 	else if (sc->phase == SANTACRUZ_DRAIN)

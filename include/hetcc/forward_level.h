@@ -148,10 +148,11 @@ static inline void forward_level_noise(struct forward_level *e, u32 level_us)
 /**
  * forward_level_round() - a round is over
  * @e: estimator; a level below the base takes it along
+ * @steady: the window moved by small steps only, so what changes is not our doing
  *
  * Return: false if the round had no sample.
  */
-static inline bool forward_level_round(struct forward_level *e)
+static inline bool forward_level_round(struct forward_level *e, bool steady)
 {
 	u32 level_us;
 
@@ -161,7 +162,8 @@ static inline bool forward_level_round(struct forward_level *e)
 	if ((s32)(e->min_us - e->base_us) < 0)
 		e->base_us = e->min_us;
 	level_us = forward_level_delay_us(e, e->min_us);
-	forward_level_noise(e, level_us);
+	if (steady)
+		forward_level_noise(e, level_us);
 	e->level_us = level_us;
 	e->round = (e->round + 1) % FORWARD_LEVEL_EPOCH;
 	return true;

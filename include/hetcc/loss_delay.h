@@ -70,47 +70,34 @@ static inline bool loss_delay_is_long(const struct loss_delay *e, u32 rtt_us)
  * loss_delay_lost() - packets were lost
  * @e: estimator
  * @rtt_us: round trip of the packet next to them
+ * @startup: slow start, which fills a queue: one loss is enough
  *
  * Return: true if this is, as most of late were, the loss of a full queue.
  */
-static inline bool loss_delay_lost(struct loss_delay *e, u32 rtt_us)
+static inline bool loss_delay_lost(struct loss_delay *e, u32 rtt_us,
+				   bool startup)
 {
 	if (!loss_delay_is_long(e, rtt_us)) {
 		e->other += e->other < LOSS_DELAY_COUNT_MAX;
 		return false;
 	}
 	e->high += e->high < LOSS_DELAY_COUNT_MAX;
-	return e->full > LOSS_DELAY_ONE / 2;
+	return startup || e->full > LOSS_DELAY_ONE / 2;
 }
 
 /*
- * Share of the packets lost of late: remembers some eight rounds. What it does not fall
- * below follows it down faster than up.
+ * Shares of the packets lost: of late, some eight rounds; and while there was no queue,
+ * which is what the link loses.
  */
 static inline void loss_delay_rate(struct loss_delay *e, u32 lost, u32 sent,
-				   bool reduced)
+				   bool empty)
 {
 	s32 now = sent ? fixed_mul_div(lost, U16_MAX, sent) : 0;
 
-	now = min(now, U16_MAX) - e->rate;
-	e->rate += now >> 3;
-	if (e->rate < e->floor)
-		e->floor -= (e->floor - e->rate) >> 2;
-	else if (reduced)
-		e->floor = min(e->floor + ((e->rate - e->floor) >> 3),
-			       LOSS_DELAY_FLOOR_MAX);
-}
-
-/**
- * loss_delay_is_heavy() - is more lost than the link loses?
- * @e: estimator
- *
- * Losses that a smaller window does not end are the link's. Beyond twice these and 2 %
- * (the threshold of BBRv3) they are a queue's or a policer's, whatever the delay says.
- */
-static inline bool loss_delay_is_heavy(const struct loss_delay *e)
-{
-	return e->rate > LOSS_DELAY_CEILING + 2 * (u32)e->floor;
+	now = min(now, U16_MAX);
+	e->rate += (now - e->rate) >> 3;
+	if (empty)
+		e->floor += (now - e->floor) >> 3;
 }
 
 /**
@@ -118,14 +105,14 @@ static inline bool loss_delay_is_heavy(const struct loss_delay *e)
  * @e: estimator
  * @lost: packets lost in it
  * @sent: packets lost or delivered
- * @reduced: the window was reduced for losses a round or two ago
+ * @empty: no queue at all showed in it
  */
 static inline void loss_delay_round(struct loss_delay *e, u32 lost, u32 sent,
-				    bool reduced)
+				    bool empty)
 {
 	u32 fade_us = (e->high_us - e->low_us) >> LOSS_DELAY_FADE_SHIFT;
 
-	loss_delay_rate(e, lost, sent, reduced);
+	loss_delay_rate(e, lost, sent, empty);
 	if (e->high | e->other) {
 		e->full -= e->full >> LOSS_DELAY_WEIGHT_SHIFT;
 		if (e->high > e->other)
