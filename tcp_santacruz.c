@@ -363,13 +363,14 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	struct santacruz *sc = inet_csk_ca(sk);
 
 	sc->lowering = 0;
-	if (!tcp_is_cwnd_limited(sk))
+	if (sc->reduced || !tcp_is_cwnd_limited(sk))
 		return;
 	santacruz_set_window(sk, sc->window +
 			     santacruz_law_raise(sc->window, santacruz_n(sc) >=
 			op - santacruz_milli_to_q8(READ_ONCE(n_op)) / 2, sc->run,
 			sc->prior));
-	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
+	sc->run = sc->window < sc->prior ? 0 :
+		  min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
 static void santacruz_lower(struct sock *sk, u32 level_us, s32 op)

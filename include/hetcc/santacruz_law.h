@@ -65,10 +65,10 @@ static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run,
 {
 	u32 most = window >> SANTACRUZ_LAW_RAISE_SHIFT;
 
-	if (window < congested)
-		most = min_t(u32, most, (congested - window) / 8);
 	if (shows)
 		return 1;
+	if (window < congested)
+		return max_t(u32, min_t(u32, most, (congested - window) / 8), 1);
 	return min_t(u32, 1U << min_t(u32, run, 24), max_t(u32, most, 1));
 }
 
