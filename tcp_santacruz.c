@@ -305,8 +305,8 @@ static void santacruz_reduce(struct sock *sk)
 static bool santacruz_heavy_loss(const struct santacruz *sc)
 {
 	if (sc->phase == SANTACRUZ_STARTUP)
-		return sc->loss.rate > U16_MAX / 16;
-	return sc->loss.rate > U16_MAX / 16;
+		return sc->loss.rate > U16_MAX / 32;
+	return sc->loss.rate > U16_MAX / 32;
 }
 
 /*
@@ -369,8 +369,7 @@ static void santacruz_raise(struct sock *sk, s32 op)
 			     santacruz_law_raise(sc->window, santacruz_n(sc) >=
 			op - santacruz_milli_to_q8(READ_ONCE(n_op)) / 2, sc->run,
 			sc->prior));
-	sc->run = sc->window < sc->prior ? 0 :
-		  min(sc->run + 1, SANTACRUZ_RUN_MAX);
+	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
 static void santacruz_lower(struct sock *sk, u32 level_us, s32 op)
@@ -551,7 +550,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs)
 	if (rs->interval_us > 0)
 		forward_level_service(&sc->lv, rs->interval_us, rs->delivered);
 	if (!forward_level_round(&sc->lv, sc->phase == SANTACRUZ_STEADY &&
-				 sc->run < 4))
+				 sc->run < 6))
 		return;
 	level_us = sc->lv.level_us;
 	santacruz_count_growth(sc, previous);

@@ -63,13 +63,14 @@ static inline bool santacruz_law_shows(s32 n, s32 op)
 static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run,
 				      u32 congested)
 {
-	u32 most = window >> SANTACRUZ_LAW_RAISE_SHIFT;
+	u32 most = window >> (congested ? SANTACRUZ_LAW_RAISE_SHIFT + 2 :
+			      SANTACRUZ_LAW_RAISE_SHIFT);
 
 	if (shows)
 		return 1;
 	if (window < congested)
-		return max_t(u32, min_t(u32, most, (congested - window) / 8), 1);
-	return min_t(u32, 1U << min_t(u32, run, 24), max_t(u32, most, 1));
+		most = (congested - window) / 8;
+	return max_t(u32, min_t(u32, 1U << min_t(u32, run, 24), most), 1);
 }
 
 /**
