@@ -120,7 +120,8 @@ static s32 santacruz_n(const struct santacruz *sc)
 static s32 santacruz_op(const struct santacruz *sc)
 {
 	s32 op = santacruz_law_op(sc->window, santacruz_milli_to_q8(READ_ONCE(n_op)));
-	s32 spread = santacruz_queue(sc, sc->lv.spread >> FORWARD_LEVEL_SPREAD_SHIFT);
+	u32 noise_us = sc->lv.spread >> FORWARD_LEVEL_SPREAD_SHIFT;
+	s32 spread = santacruz_queue(sc, noise_us - min(noise_us, santacruz_tick_us(sc)));
 
 	return op + max(spread - QUEUE_PKTS_ONE, 0);
 }
@@ -524,9 +525,13 @@ static void santacruz_startup_rate(struct sock *sk, u32 off_us)
 	forward_level_service(&sc->lv, us, pkts);
 }
 
-static void santacruz_near(struct santacruz *sc, s32 op)
+static void santacruz_near(struct santacruz *sc, s32 previous, s32 op)
 {
-	if (santacruz_n(sc) > op / 4 || sc->lifted)
+	if (santacruz_n(sc) > op / 4)
+		return;
+	if (previous <= op / 4)
+		forward_level_noise(&sc->lv);
+	if (sc->lifted)
 		return;
 	sc->near_stamp = tcp_jiffies32;
 	sc->left_us = 0;
@@ -549,12 +554,11 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs)
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)
 		forward_level_service(&sc->lv, rs->interval_us, rs->delivered);
-	if (!forward_level_round(&sc->lv, sc->phase == SANTACRUZ_STEADY &&
-				 sc->run < 6))
+	if (!forward_level_round(&sc->lv))
 		return;
 	level_us = sc->lv.level_us;
 	santacruz_count_growth(sc, previous);
-	santacruz_near(sc, op);
+	santacruz_near(sc, previous, op);
 	if (tcp_is_cwnd_limited(sk) && sc->phase != SANTACRUZ_STARTUP)
 		santacruz_hold(sc);
 	if (sc->phase == SANTACRUZ_STARTUP)

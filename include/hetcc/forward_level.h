@@ -82,7 +82,10 @@ static inline void forward_level_sample(struct forward_level *e, u32 off_us,
 		e->primed = 1;
 		e->base_us = off_us;
 	}
-	/* 2^26 * 2^4 < 2^31 */
+	/* The mean is of this round. 2^26 * 2^4 < 2^31 */
+	if (!e->fresh)
+		e->mean = forward_level_delay_us(e, off_us) <<
+			  FORWARD_LEVEL_MEAN_SHIFT;
 	e->mean += forward_level_delay_us(e, off_us) -
 		   (e->mean >> FORWARD_LEVEL_MEAN_SHIFT);
 	if (e->fresh && (s32)(off_us - e->min_us) >= 0)
@@ -131,28 +134,27 @@ static inline void forward_level_next_epoch(struct forward_level *e)
 	e->pkts_ns[0] = 0;
 }
 
-/*
- * What a delay may be without any queue: what the round's mean exceeds its level by,
- * and what levels differ by from round to round.
+/**
+ * forward_level_noise() - the round just over had no queue
+ * @e: estimator
+ *
+ * What delays there differ by is the link's noise: twice what the mean exceeds the least.
  */
-static inline void forward_level_noise(struct forward_level *e, u32 level_us)
+static inline void forward_level_noise(struct forward_level *e)
 {
 	u32 mean_us = e->mean >> FORWARD_LEVEL_MEAN_SHIFT;
-	u32 change_us = max(level_us, e->level_us) -
-			min(level_us, e->level_us);
 
-	e->spread += mean_us - min(mean_us, level_us) + change_us -
+	e->spread += 2 * (mean_us - min(mean_us, e->level_us)) -
 		     (e->spread >> FORWARD_LEVEL_SPREAD_SHIFT);
 }
 
 /**
  * forward_level_round() - a round is over
  * @e: estimator; a level below the base takes it along
- * @steady: the window moved by small steps only, so what changes is not our doing
  *
  * Return: false if the round had no sample.
  */
-static inline bool forward_level_round(struct forward_level *e, bool steady)
+static inline bool forward_level_round(struct forward_level *e)
 {
 	u32 level_us;
 
@@ -162,8 +164,6 @@ static inline bool forward_level_round(struct forward_level *e, bool steady)
 	if ((s32)(e->min_us - e->base_us) < 0)
 		e->base_us = e->min_us;
 	level_us = forward_level_delay_us(e, e->min_us);
-	if (steady)
-		forward_level_noise(e, level_us);
 	e->level_us = level_us;
 	e->round = (e->round + 1) % FORWARD_LEVEL_EPOCH;
 	return true;
