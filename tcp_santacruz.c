@@ -341,7 +341,8 @@ static void santacruz_hold(struct santacruz *sc)
 	s32 op = santacruz_law_op(sc->window,
 				  santacruz_milli_to_q8(READ_ONCE(n_op)));
 
-	sc->away = min(sc->away + 1, SANTACRUZ_AWAY_MAX);
+	if (sc->window >= sc->prior)
+		sc->away = min(sc->away + 1, SANTACRUZ_AWAY_MAX);
 	if (santacruz_n(sc) >= op - santacruz_milli_to_q8(READ_ONCE(delta)))
 		sc->away = 0;
 }
@@ -350,8 +351,9 @@ static void santacruz_hold(struct santacruz *sc)
 static void santacruz_count_growth(struct santacruz *sc, s32 previous)
 {
 	s32 tolerance = santacruz_milli_to_q8(READ_ONCE(delta));
-	s32 noise = max(tolerance + tolerance / 2,
-			santacruz_queue(sc, santacruz_tick_us(sc)));
+	s32 noise = tolerance + tolerance / 2 +
+		    santacruz_queue(sc, santacruz_tick_us(sc) +
+				    (sc->lv.spread >> FORWARD_LEVEL_SPREAD_SHIFT));
 
 	if ((s64)santacruz_n(sc) - previous > noise && sc->run < 3)
 		sc->grew = min(sc->grew + 1, 2);
