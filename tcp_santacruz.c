@@ -23,7 +23,7 @@
 #define SANTACRUZ_TICKS_PER_RTT	8U
 /* Drains are at least so many round trips apart: 1 % of the rate */
 #define SANTACRUZ_DRAIN_RTTS	32U
-#define SANTACRUZ_BUSY_PKTS	16U
+#define SANTACRUZ_BUSY_PKTS	8U
 /* So many rounds without reaching the operating point: the law does not hold the queue */
 #define SANTACRUZ_AWAY_ROUNDS	32U
 #define SANTACRUZ_AWAY_MAX	63
@@ -33,8 +33,8 @@ CC_PARAM_MILLI(n_op, 3000, 500, 1000000,
 	       "packets to keep in the bottleneck queue (0.5..1000); default 3");
 CC_PARAM_MILLI(delta, 500, 0, 1000000,
 	       "tolerance around n_op in packets (0..1000); default 0.5");
-CC_PARAM_UINT(drain_s, 5, 0, 1000,
-	      "empty the queue after so many seconds without (0: never); default 5");
+CC_PARAM_UINT(drain_s, 10, 0, 1000,
+	      "empty the queue after so many seconds without (0..1000, 0: never); default 10");
 CC_PARAM_UINT(discriminate, 1, 0, 1,
 	      "1: only congestive loss halves the window, 0: every loss does; default 1");
 CC_PARAM_UINT(compete, 1, 0, 1,
@@ -323,12 +323,13 @@ static bool santacruz_congested(const struct santacruz *sc, bool full)
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
+	u32 noise_us = forward_level_pkts_ns(&sc->lv) / 500;
 	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
 	bool congested;
 
 	if (rs->losses <= 0)
 		return;
-	congested = santacruz_congested(sc, loss_delay_lost(&sc->loss, rtt_us,
+	congested = santacruz_congested(sc, loss_delay_lost(&sc->loss, rtt_us, noise_us,
 				sc->phase == SANTACRUZ_STARTUP));
 	trace_loss(sk, santacruz_n(sc), sc->grew, congested);
 	if (congested)
