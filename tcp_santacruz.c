@@ -77,6 +77,7 @@ struct santacruz {
 	    probing:2,
 	    lifted:1,
 	    lowering:1,
+	    sudden:1,
 	    reduced:2,
 	    away:6;
 };
@@ -323,13 +324,12 @@ static bool santacruz_congested(const struct santacruz *sc, bool full)
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 noise_us = forward_level_pkts_ns(&sc->lv) / 500;
 	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
 	bool congested;
 
 	if (rs->losses <= 0)
 		return;
-	congested = santacruz_congested(sc, loss_delay_lost(&sc->loss, rtt_us, noise_us,
+	congested = santacruz_congested(sc, loss_delay_lost(&sc->loss, rtt_us,
 				sc->phase == SANTACRUZ_STARTUP));
 	trace_loss(sk, santacruz_n(sc), sc->grew, congested);
 	if (congested)
@@ -376,7 +376,7 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
-static void santacruz_lower(struct sock *sk, u32 level_us, s32 op)
+static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct santacruz_law_answer a = {
@@ -390,7 +390,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, s32 op)
 	sc->run = 0;
 	if (!sc->lowering) {
 		sc->before = sc->window;
-	} else if (santacruz_law_unanswered(&a) &&
+	} else if (sc->sudden && santacruz_law_unanswered(&a) &&
 		   !santacruz_law_grew(&a, santacruz_tick_us(sc))) {
 		forward_level_raise_base(&sc->lv, level_us);
 		sc->lifted = 1;
@@ -399,6 +399,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, s32 op)
 		return;
 	}
 	if (!sc->lowering || santacruz_law_grew(&a, santacruz_tick_us(sc))) {
+		sc->sudden = last_us < level_us / 4;
 		sc->lowering = 1;
 		sc->ref_us = level_us;
 		sc->ref_pkts = sc->lv.sent_pkts;
@@ -408,7 +409,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, s32 op)
 }
 
 static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
-			    u32 level_us)
+			    u32 level_us, u32 last_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	s32 tolerance = santacruz_milli_to_q8(READ_ONCE(delta));
@@ -416,7 +417,7 @@ static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
 
 	if (santacruz_n(sc) > op + tolerance) {
 		if (!rs->is_app_limited)
-			santacruz_lower(sk, level_us, op);
+			santacruz_lower(sk, level_us, last_us, op);
 	} else if (santacruz_n(sc) < max(op - tolerance, 1)) {
 		santacruz_raise(sk, op);
 	} else {
@@ -545,7 +546,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs)
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	s32 previous = santacruz_n(sc), op = santacruz_op(sc);
-	u32 level_us, lost;
+	u32 level_us, lost, last_us = sc->lv.level_us;
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
@@ -571,7 +572,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs)
 	else if (santacruz_drain_due(sk))
 		santacruz_begin_drain(sk);
 	else
-		santacruz_steer(sk, rs, level_us);
+		santacruz_steer(sk, rs, level_us, last_us);
 	trace_interval(sk, santacruz_n(sc), level_us, forward_level_pkts_ns(&sc->lv),
 		       sc->grew, sc->source, sc->phase);
 	if (!sc->lv.round) {

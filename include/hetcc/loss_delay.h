@@ -58,12 +58,11 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 rtt_us)
 }
 
 /* The delay is in the upper quarter of a range that is more than noise */
-static inline bool loss_delay_is_long(const struct loss_delay *e, u32 rtt_us,
-				      u32 noise_us)
+static inline bool loss_delay_is_long(const struct loss_delay *e, u32 rtt_us)
 {
 	u32 range_us = e->high_us - e->low_us;
 
-	return range_us > max(e->low_us >> LOSS_DELAY_NOISE_SHIFT, noise_us) &&
+	return range_us > e->low_us >> LOSS_DELAY_NOISE_SHIFT &&
 	       rtt_us > e->high_us - range_us / 4;
 }
 
@@ -71,15 +70,14 @@ static inline bool loss_delay_is_long(const struct loss_delay *e, u32 rtt_us,
  * loss_delay_lost() - packets were lost
  * @e: estimator
  * @rtt_us: round trip of the packet next to them
- * @noise_us: delays that differ by less are the same, two packets' service time
  * @startup: slow start, which fills a queue: one loss is enough
  *
  * Return: true if this is, as most of late were, the loss of a full queue.
  */
 static inline bool loss_delay_lost(struct loss_delay *e, u32 rtt_us,
-				   u32 noise_us, bool startup)
+				   bool startup)
 {
-	if (!loss_delay_is_long(e, rtt_us, noise_us)) {
+	if (!loss_delay_is_long(e, rtt_us)) {
 		e->other += e->other < LOSS_DELAY_COUNT_MAX;
 		return false;
 	}
