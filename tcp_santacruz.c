@@ -78,6 +78,7 @@ struct santacruz {
 	    lifted:1,
 	    lowering:1,
 	    sudden:1,
+	    coarse:1,
 	    reduced:2,
 	    away:6;
 };
@@ -182,6 +183,8 @@ static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
 	u32 elapsed_us = now_us - sc->probe_us;
 	u32 tick_us = 0;
 
+	if (sc->coarse)
+		return;
 	if (sc->probing && (elapsed_us < TSVAL_TICK_PROBE_US ||
 			    before(tsval, sc->probe_ts)))
 		return;
@@ -197,12 +200,24 @@ static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
 	sc->probe_us = now_us;
 }
 
-/* A coarse tick says nothing about a short path */
+/*
+ * A coarse tick says nothing about a short path, nor about a queue that is much shorter
+ * than a tick. Once found, the round trip serves for the connection.
+ */
 static bool santacruz_tick_too_coarse(struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
+	u32 pkts_ns = forward_level_pkts_ns(&sc->lv);
+	u32 op_us = fixed_mul_div(santacruz_law_op(sc->window,
+				santacruz_milli_to_q8(READ_ONCE(n_op))),
+				pkts_ns, 1000 * QUEUE_PKTS_ONE);
 
-	return santacruz_tick_us(sc) * SANTACRUZ_TICKS_PER_RTT > tcp_min_rtt(tcp_sk(sk));
+	if (sc->source != SANTACRUZ_TSTAMP || sc->tick < 1)
+		return false;
+	return santacruz_tick_us(sc) * SANTACRUZ_TICKS_PER_RTT >
+	       tcp_min_rtt(tcp_sk(sk)) ||
+	       (sc->phase != SANTACRUZ_STARTUP && pkts_ns &&
+		santacruz_tick_us(sc) > 2 * op_us);
 }
 
 /* R of equation 1 for the current ACK */
@@ -211,9 +226,10 @@ static u32 santacruz_receive_us(struct sock *sk, u32 now_us)
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (sc->source == SANTACRUZ_TSTAMP && santacruz_tick_us(sc) > 1 &&
-	    santacruz_tick_too_coarse(sk))
+	if (santacruz_tick_too_coarse(sk)) {
+		sc->coarse = 1;
 		santacruz_use_clock(sc, SANTACRUZ_RTT, 1);
+	}
 	if (sc->source == SANTACRUZ_TSTAMP)
 		return tp->rx_opt.rcv_tsval * santacruz_tick_us(sc);
 	return now_us;
