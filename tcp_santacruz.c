@@ -401,12 +401,13 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 		.first_pkts = sc->ref_pkts,
 		.now_pkts = sc->lv.sent_pkts,
 		.pkts_ns = forward_level_pkts_ns(&sc->lv),
+		.sudden = sc->sudden,
 	};
 
 	sc->run = 0;
 	if (!sc->lowering) {
 		sc->before = sc->window;
-	} else if (sc->sudden && santacruz_law_unanswered(&a) &&
+	} else if (santacruz_law_unanswered(&a) &&
 		   !santacruz_law_grew(&a, santacruz_tick_us(sc))) {
 		forward_level_raise_base(&sc->lv, level_us);
 		sc->lifted = 1;

@@ -133,6 +133,7 @@ static inline u32 santacruz_law_drain(u32 window, s32 n)
  * @first_pkts: packets in flight then
  * @now_pkts: and now
  * @pkts_ns: service time of a packet
+ * @sudden: the delay came at once, as that of another path does
  */
 struct santacruz_law_answer {
 	u32 first_us;
@@ -140,6 +141,7 @@ struct santacruz_law_answer {
 	u32 first_pkts;
 	u32 now_pkts;
 	u32 pkts_ns;
+	bool sudden;
 };
 
 /**
@@ -172,9 +174,10 @@ santacruz_law_unanswered(const struct santacruz_law_answer *a)
 	/* 2^32 * 2^32 / 1000 < 2^55 */
 	u64 due_us = div_u64((u64)taken * a->pkts_ns, 1000);
 
-	if (due_us < a->first_us / 2 && taken < a->first_pkts / 2)
+	if (a->sudden ? due_us < a->first_us / 2 && taken < a->first_pkts / 2 :
+			due_us < (u64)a->first_us << SANTACRUZ_LAW_ANSWER_SHIFT)
 		return false;
-	return fell_us < due_us >> SANTACRUZ_LAW_ANSWER_SHIFT;
+	return fell_us < min_t(u64, due_us, a->first_us) >> SANTACRUZ_LAW_ANSWER_SHIFT;
 }
 
 #endif /* HETCC_SANTACRUZ_LAW_H */
