@@ -63,6 +63,7 @@ struct santacruz {
 	u32 before;
 	u32 ref_us;
 	u32 ref_pkts;
+	u32 left_us;
 	u32 near_ms;
 	u32 cut_ms;
 	u32 probe_ts;
@@ -136,7 +137,7 @@ static s32 santacruz_op(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	s32 op = santacruz_law_op(sc->window, santacruz_milli_to_q8(READ_ONCE(n_op)));
-	u32 noise_us = sc->lv.spread >> FORWARD_LEVEL_SPREAD_SHIFT;
+	u32 noise_us = forward_level_noise_us(&sc->lv);
 	s32 spread = santacruz_queue(sc, noise_us - min(noise_us, santacruz_tick_us(sc)));
 	s32 burst = (santacruz_burst_pkts(sk) - 1) << QUEUE_PKTS_SHIFT;
 
@@ -335,9 +336,6 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	trace_loss(sk, santacruz_n(sc), sc->compete, congested);
 	if (!congested)
 		return;
-	if (READ_ONCE(compete) && sc->phase == SANTACRUZ_STEADY &&
-	    santacruz_n(sc) >= santacruz_op(sk) - santacruz_milli_to_q8(READ_ONCE(delta)))
-		sc->compete = 1;
 	santacruz_reduce(sk);
 }
 
@@ -348,7 +346,8 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 window;
 
-	if (!sc->prior)
+	if (!sc->prior || (!sc->compete && !loss_delay_full(&sc->loss) &&
+			   !loss_delay_heavy(&sc->loss)))
 		return sc->window + santacruz_law_raise(sc->window, shows, sc->run);
 	window = cubic_law_window(sc->prior, santacruz_now_ms(tp) - sc->cut_ms,
 				  (tp->srtt_us >> 3) / USEC_PER_MSEC);
@@ -368,21 +367,65 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
-/*
- * The window was lowered, and the delay stands. If it came at once, the path is
- * longer. Else others fill the queue.
- */
-static void santacruz_stands(struct sock *sk, u32 level_us)
+static bool santacruz_drain_due(const struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtt_ms = (tp->srtt_us >> 3) / USEC_PER_MSEC;
+	u32 period_ms = max_t(u32, READ_ONCE(drain_s) * MSEC_PER_SEC,
+			      rtt_ms * SANTACRUZ_DRAIN_RTTS);
+
+	return READ_ONCE(drain_s) && sc->phase == SANTACRUZ_STEADY &&
+	       santacruz_now_ms(tp) - sc->near_ms > period_ms;
+}
+
+static void santacruz_begin_drain(struct sock *sk, u32 before)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	if (sc->sudden)
-		forward_level_raise_base(&sc->lv, level_us);
-	else if (READ_ONCE(compete))
-		sc->compete = 1;
-	else
-		return;
+	sc->phase = SANTACRUZ_DRAIN;
+	sc->run = 0;
 	sc->lowering = 0;
+	sc->before = max(sc->window, before);
+	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
+	sc->ref_us = sc->lv.level_us;
+	santacruz_set_window(sk, santacruz_law_drain(sc->window, santacruz_n(sc)));
+}
+
+/*
+ * The queue is not empty though a drain left nothing of ours in it. What it is after one
+ * drain and after the next is the path's. Else others fill it.
+ */
+static void santacruz_drain_failed(struct santacruz *sc)
+{
+	u32 us = min(sc->left_us, sc->ref_us);
+
+	if (sc->left_us && max(sc->left_us, sc->ref_us) - us <= us / 8) {
+		forward_level_raise_base(&sc->lv, us);
+		sc->left_us = 0;
+	} else {
+		sc->left_us = sc->ref_us;
+		sc->compete = READ_ONCE(compete);
+	}
+}
+
+/* As long as that of other flows with other round trips, to meet theirs */
+static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 now_ms = santacruz_now_ms(tcp_sk(sk));
+
+	sc->ref_us = min(sc->ref_us, level_us);
+	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
+	if (sc->run < 3 || now_ms - sc->near_ms < SANTACRUZ_DRAIN_MS)
+		return;
+	sc->near_ms = now_ms;
+	sc->phase = SANTACRUZ_STEADY;
+	sc->run = 0;
+	if (santacruz_queue(sc, sc->ref_us) > op + santacruz_milli_to_q8(READ_ONCE(delta)))
+		santacruz_drain_failed(sc);
+	else
+		sc->left_us = 0;
 	santacruz_set_window(sk, max(sc->before, sc->window));
 }
 
@@ -401,7 +444,13 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	sc->run = 0;
 	if (sc->lowering && santacruz_law_unanswered(&a) &&
 	    !(sc->sudden && grew)) {
-		santacruz_stands(sk, level_us);
+		if (!sc->sudden) {
+			santacruz_begin_drain(sk, sc->window);
+			return;
+		}
+		forward_level_raise_base(&sc->lv, level_us);
+		sc->lowering = 0;
+		santacruz_set_window(sk, max(sc->before, sc->window));
 		return;
 	}
 	if (!sc->lowering)
@@ -434,50 +483,6 @@ static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
 		sc->lowering = 0;
 		sc->run = 0;
 	}
-}
-
-static bool santacruz_drain_due(const struct sock *sk)
-{
-	const struct santacruz *sc = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 rtt_ms = (tp->srtt_us >> 3) / USEC_PER_MSEC;
-	u32 period_ms = max_t(u32, READ_ONCE(drain_s) * MSEC_PER_SEC,
-			      rtt_ms * SANTACRUZ_DRAIN_RTTS);
-
-	return READ_ONCE(drain_s) && sc->phase == SANTACRUZ_STEADY &&
-	       santacruz_now_ms(tp) - sc->near_ms > period_ms;
-}
-
-static void santacruz_begin_drain(struct sock *sk)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-
-	sc->phase = SANTACRUZ_DRAIN;
-	sc->run = 0;
-	sc->lowering = 0;
-	sc->before = sc->window;
-	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
-	sc->ref_us = sc->lv.level_us;
-	santacruz_set_window(sk, santacruz_law_drain(sc->window, santacruz_n(sc)));
-}
-
-/*
- * The first round still had packets from before the drain. What two drains in a row
- * leave is the path's.
- */
-static void santacruz_drain(struct sock *sk, u32 level_us)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-	u32 now_ms = santacruz_now_ms(tcp_sk(sk));
-
-	sc->ref_us = min(sc->ref_us, level_us);
-	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
-	if (sc->run < 3 || now_ms - sc->near_ms < SANTACRUZ_DRAIN_MS)
-		return;
-	sc->near_ms = now_ms;
-	sc->phase = SANTACRUZ_STEADY;
-	sc->run = 0;
-	santacruz_set_window(sk, max(sc->before, sc->window));
 }
 
 static void santacruz_end_startup(struct sock *sk)
@@ -538,20 +543,22 @@ static void santacruz_startup_rate(struct sock *sk, u32 off_us)
 }
 
 /* The queue was empty or nearly so: nobody fills it */
-static void santacruz_near(struct sock *sk, s32 previous, s32 op)
+static void santacruz_near(struct sock *sk, s32 previous, s32 op, u32 off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
 	if (santacruz_n(sc) > op / 4)
 		return;
 	if (previous <= op / 4)
-		forward_level_noise(&sc->lv);
+		forward_level_noise(&sc->lv, off_us);
 	if (sc->phase != SANTACRUZ_DRAIN)
 		sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	sc->compete = 0;
+	sc->left_us = 0;
 }
 
-static void santacruz_round(struct sock *sk, const struct rate_sample *rs)
+static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
+			    u32 off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -560,7 +567,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs)
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
-	loss_delay_round(&sc->loss, sc->lv.level_us);
+	loss_delay_round(&sc->loss, sc->lv.level_us, rs->delivered);
 	sc->end = tp->delivered;
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)
@@ -568,13 +575,13 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs)
 	if (!forward_level_round(&sc->lv))
 		return;
 	level_us = sc->lv.level_us;
-	santacruz_near(sk, previous, op);
+	santacruz_near(sk, previous, op, off_us);
 	if (sc->phase == SANTACRUZ_STARTUP)
 		santacruz_check_startup(sk, op);
 	else if (sc->phase == SANTACRUZ_DRAIN)
-		santacruz_drain(sk, level_us);
+		santacruz_drain(sk, level_us, op);
 	else if (santacruz_drain_due(sk))
-		santacruz_begin_drain(sk);
+		santacruz_begin_drain(sk, 0);
 	else
 		santacruz_steer(sk, rs, level_us, last_us);
 	trace_interval(sk, santacruz_n(sc), level_us, forward_level_pkts_ns(&sc->lv),
@@ -600,7 +607,7 @@ static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 off_us;
+	u32 off_us = 0;
 
 	if (tp->rx_opt.saw_tstamp)
 		santacruz_probe_tick(sc, tp->rx_opt.rcv_tsval,
@@ -608,7 +615,7 @@ static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 	if (santacruz_sample(sk, rs, &off_us) &&
 	    sc->phase == SANTACRUZ_STARTUP)
 		santacruz_startup_rate(sk, off_us);
-	santacruz_round(sk, rs);
+	santacruz_round(sk, rs, off_us);
 	santacruz_loss(sk, rs);
 	santacruz_set_cwnd(sk, rs->acked_sacked);
 	cc_window_pace(sk);

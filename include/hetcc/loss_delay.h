@@ -26,12 +26,13 @@
 /* Weight of a loss: 1/8 */
 #define LOSS_DELAY_WEIGHT_SHIFT	3
 /*
- * More than one packet in 12 is congestion (the wireless paper's worst link), and one in
- * 48 if the delay next to it is no less than half of the longest: the queue may have
- * been full.
+ * More than one packet in 12 (the wireless paper's worst link) is congestion; and one
+ * in 192 (0.5 %) if the delay next to them was half of the longest or more.
  */
 #define LOSS_DELAY_CEILING	12
-#define LOSS_DELAY_DOUBT	16
+#define LOSS_DELAY_DOUBT_CEILING	192
+/* Packets of a round that are enough for the queue to show */
+#define LOSS_DELAY_ROUND_PKTS	4
 
 /**
  * struct loss_delay - delays and losses of late
@@ -39,7 +40,8 @@
  * @high_us: most that all packets of a round had to wait
  * @hole_us: round trip of the packet behind the first that is missing
  * @pkts: packets that arrived
- * @lost: packets that were lost, LOSS_DELAY_DOUBT times if the queue may have been full
+ * @lost: packets that were lost
+ * @doubt: of these, when the queue may have been full
  * @full: share of losses behind which the delay was long; at first
  *	LOSS_DELAY_ONE * 3/4: congestion, until the link was seen to lose
  * @hole: something is missing, and hole_us is known
@@ -51,6 +53,7 @@ struct loss_delay {
 	u32 hole_us;
 	u16 pkts;
 	u16 lost;
+	u16 doubt;
 	u16 full:8,
 	    hole:1,
 	    counted:1;
@@ -89,6 +92,7 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 rtt_us, u32 pkts,
 	if (e->pkts + pkts > LOSS_DELAY_PKTS_MAX) {
 		e->pkts /= 2;
 		e->lost /= 2;
+		e->doubt /= 2;
 	}
 	e->pkts += pkts;
 }
@@ -105,10 +109,10 @@ static inline void loss_delay_lost(struct loss_delay *e, u32 rtt_us, u32 min_us,
 {
 	if (e->hole)
 		rtt_us = e->hole_us;
+	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
 	if (e->high_us > min_us >> LOSS_DELAY_NOISE_SHIFT &&
 	    rtt_us - min(rtt_us, min_us) >= e->high_us / 2)
-		pkts *= LOSS_DELAY_DOUBT;
-	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
+		e->doubt = min_t(u32, e->doubt + pkts, LOSS_DELAY_PKTS_MAX);
 	if (e->counted)
 		return;
 	e->counted = 1;
@@ -123,7 +127,8 @@ static inline void loss_delay_lost(struct loss_delay *e, u32 rtt_us, u32 min_us,
  */
 static inline bool loss_delay_heavy(const struct loss_delay *e)
 {
-	return e->lost > LOSS_DELAY_DOUBT + e->pkts / LOSS_DELAY_CEILING;
+	return e->lost > 1 + e->pkts / LOSS_DELAY_CEILING ||
+	       e->doubt > 1 + e->pkts / LOSS_DELAY_DOUBT_CEILING;
 }
 
 /**
@@ -149,14 +154,18 @@ static inline u16 loss_delay_fade(u16 count)
  * loss_delay_round() - a round is over
  * @e: estimator
  * @level_us: the least that a packet of it had to wait
+ * @pkts: packets of it: a single one may have waited for a delayed ACK
  */
-static inline void loss_delay_round(struct loss_delay *e, u32 level_us)
+static inline void loss_delay_round(struct loss_delay *e, u32 level_us,
+				    u32 pkts)
 {
 	e->counted = 0;
 	e->pkts = loss_delay_fade(e->pkts);
 	e->lost = loss_delay_fade(e->lost);
-	e->high_us = max(e->high_us - (e->high_us >> LOSS_DELAY_FADE_SHIFT),
-			 level_us);
+	e->doubt = loss_delay_fade(e->doubt);
+	e->high_us -= e->high_us >> LOSS_DELAY_FADE_SHIFT;
+	if (pkts >= LOSS_DELAY_ROUND_PKTS)
+		e->high_us = max(e->high_us, level_us);
 }
 
 #endif /* HETCC_LOSS_DELAY_H */
