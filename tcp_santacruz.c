@@ -346,8 +346,7 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 window;
 
-	if (!sc->prior || (!sc->compete && !loss_delay_full(&sc->loss) &&
-			   !loss_delay_heavy(&sc->loss)))
+	if (!sc->prior || (!sc->compete && loss_delay_random(&sc->loss)))
 		return sc->window + santacruz_law_raise(sc->window, shows, sc->run);
 	window = cubic_law_window(sc->prior, santacruz_now_ms(tp) - sc->cut_ms,
 				  (tp->srtt_us >> 3) / USEC_PER_MSEC);
@@ -379,14 +378,16 @@ static bool santacruz_drain_due(const struct sock *sk)
 	       santacruz_now_ms(tp) - sc->near_ms > period_ms;
 }
 
-static void santacruz_begin_drain(struct sock *sk, u32 before)
+static void santacruz_begin_drain(struct sock *sk, bool test)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
 	sc->phase = SANTACRUZ_DRAIN;
 	sc->run = 0;
 	sc->lowering = 0;
-	sc->before = max(sc->window, before);
+	if (!test)
+		sc->before = sc->window;
+	sc->ref_pkts = sc->window;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	sc->ref_us = sc->lv.level_us;
 	santacruz_set_window(sk, santacruz_law_drain(sc->window, santacruz_n(sc)));
@@ -396,8 +397,9 @@ static void santacruz_begin_drain(struct sock *sk, u32 before)
  * The queue is not empty though a drain left nothing of ours in it. What it is after one
  * drain and after the next is the path's. Else others fill it.
  */
-static void santacruz_drain_failed(struct santacruz *sc)
+static void santacruz_drain_failed(struct sock *sk)
 {
+	struct santacruz *sc = inet_csk_ca(sk);
 	u32 us = min(sc->left_us, sc->ref_us);
 
 	if (sc->left_us && max(sc->left_us, sc->ref_us) - us <= us / 8) {
@@ -405,7 +407,12 @@ static void santacruz_drain_failed(struct santacruz *sc)
 		sc->left_us = 0;
 	} else {
 		sc->left_us = sc->ref_us;
-		sc->compete = READ_ONCE(compete);
+		if (!sc->compete && READ_ONCE(compete)) {
+			sc->compete = 1;
+			sc->prior = max(sc->before, sc->ref_pkts);
+			sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
+			santacruz_set_window(sk, sc->prior);
+		}
 	}
 }
 
@@ -422,11 +429,11 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 	sc->near_ms = now_ms;
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
+	santacruz_set_window(sk, max(sc->ref_pkts, sc->window));
 	if (santacruz_queue(sc, sc->ref_us) > op + santacruz_milli_to_q8(READ_ONCE(delta)))
-		santacruz_drain_failed(sc);
+		santacruz_drain_failed(sk);
 	else
 		sc->left_us = 0;
-	santacruz_set_window(sk, max(sc->before, sc->window));
 }
 
 static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
@@ -445,7 +452,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	if (sc->lowering && santacruz_law_unanswered(&a) &&
 	    !(sc->sudden && grew)) {
 		if (!sc->sudden) {
-			santacruz_begin_drain(sk, sc->window);
+			santacruz_begin_drain(sk, true);
 			return;
 		}
 		forward_level_raise_base(&sc->lv, level_us);
@@ -581,7 +588,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	else if (sc->phase == SANTACRUZ_DRAIN)
 		santacruz_drain(sk, level_us, op);
 	else if (santacruz_drain_due(sk))
-		santacruz_begin_drain(sk, 0);
+		santacruz_begin_drain(sk, false);
 	else
 		santacruz_steer(sk, rs, level_us, last_us);
 	trace_interval(sk, santacruz_n(sc), level_us, forward_level_pkts_ns(&sc->lv),

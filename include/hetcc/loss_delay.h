@@ -143,6 +143,17 @@ static inline bool loss_delay_full(const struct loss_delay *e)
 	return e->full > LOSS_DELAY_ONE * 3 / 4;
 }
 
+/**
+ * loss_delay_random() - are losses the link's?
+ * @e: estimator
+ *
+ * They come with any delay, and one in four at least with one that no full queue has.
+ */
+static inline bool loss_delay_random(const struct loss_delay *e)
+{
+	return !loss_delay_full(e) && 4 * (u32)e->doubt <= 3 * (u32)e->lost;
+}
+
 static inline u16 loss_delay_fade(u16 count)
 {
 	u32 round_up = (1U << LOSS_DELAY_ROUNDS_SHIFT) - 1;
