@@ -416,6 +416,13 @@ static void santacruz_drain_failed(struct sock *sk)
 	}
 }
 
+/* The queue was empty: nobody fills it */
+static void santacruz_nobody_else(struct santacruz *sc)
+{
+	sc->compete = 0;
+	sc->left_us = 0;
+}
+
 /* As long as that of other flows with other round trips, to meet theirs */
 static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 {
@@ -433,7 +440,7 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 	if (santacruz_queue(sc, sc->ref_us) > op + santacruz_milli_to_q8(READ_ONCE(delta)))
 		santacruz_drain_failed(sk);
 	else
-		sc->left_us = 0;
+		santacruz_nobody_else(sc);
 }
 
 static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
@@ -560,8 +567,7 @@ static void santacruz_near(struct sock *sk, s32 previous, s32 op, u32 off_us)
 		forward_level_noise(&sc->lv, off_us);
 	if (sc->phase != SANTACRUZ_DRAIN)
 		sc->near_ms = santacruz_now_ms(tcp_sk(sk));
-	sc->compete = 0;
-	sc->left_us = 0;
+	santacruz_nobody_else(sc);
 }
 
 static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
