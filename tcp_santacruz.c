@@ -322,23 +322,6 @@ static void santacruz_reduce(struct sock *sk)
 	santacruz_set_window(sk, cubic_law_reduce(window));
 }
 
-static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
-	bool congested;
-
-	if (rs->losses <= 0)
-		return;
-	loss_delay_lost(&sc->loss, rtt_us, tcp_min_rtt(tcp_sk(sk)), rs->losses);
-	congested = !READ_ONCE(discriminate) || sc->compete || loss_delay_full(&sc->loss) ||
-		    loss_delay_heavy(&sc->loss);
-	trace_loss(sk, santacruz_n(sc), sc->compete, congested);
-	if (!congested)
-		return;
-	santacruz_reduce(sk);
-}
-
 /* After a congestion as CUBIC, before it by 1, 2, 4... */
 static u32 santacruz_target(const struct sock *sk, bool shows)
 {
@@ -378,15 +361,13 @@ static bool santacruz_drain_due(const struct sock *sk)
 	       santacruz_now_ms(tp) - sc->near_ms > period_ms;
 }
 
-static void santacruz_begin_drain(struct sock *sk, bool test)
+static void santacruz_begin_drain(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
 	sc->phase = SANTACRUZ_DRAIN;
 	sc->run = 0;
 	sc->lowering = 0;
-	if (!test)
-		sc->before = sc->window;
 	sc->ref_pkts = sc->window;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	sc->ref_us = sc->lv.level_us;
@@ -409,9 +390,9 @@ static void santacruz_drain_failed(struct sock *sk)
 		sc->left_us = sc->ref_us;
 		if (!sc->compete && READ_ONCE(compete)) {
 			sc->compete = 1;
-			sc->prior = max(sc->before, sc->ref_pkts);
+			sc->prior = max(sc->before, sc->window);
 			sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
-			santacruz_set_window(sk, sc->prior);
+			santacruz_set_window(sk, cubic_law_reduce(sc->prior));
 		}
 	}
 }
@@ -459,7 +440,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	if (sc->lowering && santacruz_law_unanswered(&a) &&
 	    !(sc->sudden && grew)) {
 		if (!sc->sudden) {
-			santacruz_begin_drain(sk, true);
+			santacruz_begin_drain(sk);
 			return;
 		}
 		forward_level_raise_base(&sc->lv, level_us);
@@ -467,8 +448,6 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 		santacruz_set_window(sk, max(sc->before, sc->window));
 		return;
 	}
-	if (!sc->lowering)
-		sc->before = sc->window;
 	if (!sc->lowering || grew) {
 		sc->sudden = last_us < level_us / 4;
 		sc->lowering = 1;
@@ -477,6 +456,26 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	}
 	santacruz_set_window(sk, santacruz_law_lower(sc->window, sc->lv.sent_pkts,
 						     santacruz_n(sc) - op));
+}
+
+static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
+	s32 held = santacruz_op(sk) - santacruz_milli_to_q8(READ_ONCE(delta));
+	bool congested, steady = sc->phase == SANTACRUZ_STEADY;
+
+	if (rs->losses <= 0)
+		return;
+	loss_delay_lost(&sc->loss, rtt_us, tcp_min_rtt(tcp_sk(sk)), rs->losses);
+	congested = !READ_ONCE(discriminate) || sc->compete || loss_delay_full(&sc->loss) ||
+		    loss_delay_heavy(&sc->loss);
+	trace_loss(sk, santacruz_n(sc), sc->compete, congested);
+	if (!congested)
+		return;
+	santacruz_reduce(sk);
+	if (steady && !sc->compete && santacruz_n(sc) >= held)
+		santacruz_begin_drain(sk);
 }
 
 static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
@@ -565,6 +564,8 @@ static void santacruz_near(struct sock *sk, s32 previous, s32 op, u32 off_us)
 		return;
 	if (previous <= op / 4)
 		forward_level_noise(&sc->lv, off_us);
+	if (sc->phase == SANTACRUZ_STEADY)
+		sc->before = sc->window;
 	if (sc->phase != SANTACRUZ_DRAIN)
 		sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	santacruz_nobody_else(sc);
@@ -594,7 +595,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	else if (sc->phase == SANTACRUZ_DRAIN)
 		santacruz_drain(sk, level_us, op);
 	else if (santacruz_drain_due(sk))
-		santacruz_begin_drain(sk, false);
+		santacruz_begin_drain(sk);
 	else
 		santacruz_steer(sk, rs, level_us, last_us);
 	trace_interval(sk, santacruz_n(sc), level_us, forward_level_pkts_ns(&sc->lv),
