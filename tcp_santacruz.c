@@ -374,6 +374,20 @@ static void santacruz_begin_drain(struct sock *sk)
 	santacruz_set_window(sk, santacruz_law_drain(sc->window, santacruz_n(sc)));
 }
 
+/* Others fill the queue: what CUBIC does after a congestion, from the window of before */
+static void santacruz_compete(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+
+	if (sc->compete || !READ_ONCE(compete))
+		return;
+	sc->compete = 1;
+	sc->lowering = 0;
+	sc->prior = max(sc->before, sc->window);
+	sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
+	santacruz_set_window(sk, cubic_law_reduce(sc->prior));
+}
+
 /*
  * The queue is not empty though a drain left nothing of ours in it. What it is after one
  * drain and after the next is the path's. Else others fill it.
@@ -388,12 +402,7 @@ static void santacruz_drain_failed(struct sock *sk)
 		sc->left_us = 0;
 	} else {
 		sc->left_us = sc->ref_us;
-		if (!sc->compete && READ_ONCE(compete)) {
-			sc->compete = 1;
-			sc->prior = max(sc->before, sc->window);
-			sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
-			santacruz_set_window(sk, cubic_law_reduce(sc->prior));
-		}
+		santacruz_compete(sk);
 	}
 }
 
@@ -439,8 +448,8 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	sc->run = 0;
 	if (sc->lowering && santacruz_law_unanswered(&a) &&
 	    !(sc->sudden && grew)) {
-		if (!sc->sudden) {
-			santacruz_begin_drain(sk);
+		if (!sc->sudden && READ_ONCE(compete)) {
+			santacruz_compete(sk);
 			return;
 		}
 		forward_level_raise_base(&sc->lv, level_us);
@@ -448,6 +457,8 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 		santacruz_set_window(sk, max(sc->before, sc->window));
 		return;
 	}
+	if (!sc->lowering)
+		sc->before = sc->window;
 	if (!sc->lowering || grew) {
 		sc->sudden = last_us < level_us / 4;
 		sc->lowering = 1;
@@ -474,8 +485,8 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	if (!congested)
 		return;
 	santacruz_reduce(sk);
-	if (steady && !sc->compete && santacruz_n(sc) >= held)
-		santacruz_begin_drain(sk);
+	if (steady && santacruz_n(sc) >= held)
+		sc->compete = READ_ONCE(compete);
 }
 
 static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
@@ -564,8 +575,6 @@ static void santacruz_near(struct sock *sk, s32 previous, s32 op, u32 off_us)
 		return;
 	if (previous <= op / 4)
 		forward_level_noise(&sc->lv, off_us);
-	if (sc->phase == SANTACRUZ_STEADY)
-		sc->before = sc->window;
 	if (sc->phase != SANTACRUZ_DRAIN)
 		sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	santacruz_nobody_else(sc);
