@@ -27,8 +27,6 @@
 #define SANTACRUZ_BUSY_PKTS	8U
 /* A drain is as long as that of other flows with other round trips, to meet theirs */
 #define SANTACRUZ_DRAIN_MS	200U
-/* A flow that starts fills the queue for so many rounds */
-#define SANTACRUZ_PATIENCE_ROUNDS	8U
 
 CC_PARAM_MILLI(n_op, 3000, 500, 1000000,
 	       "packets to keep in the bottleneck queue (0.5..1000); default 3");
@@ -404,10 +402,11 @@ static void santacruz_drain_failed(struct sock *sk)
 	if (sc->left_us && max(sc->left_us, sc->ref_us) - us <= us / 8) {
 		forward_level_raise_base(&sc->lv, us);
 		sc->left_us = 0;
-	} else {
-		sc->left_us = sc->ref_us;
-		santacruz_compete(sk);
+		return;
 	}
+	if (sc->left_us)
+		santacruz_compete(sk);
+	sc->left_us = sc->ref_us;
 }
 
 /* The queue was empty: nobody fills it */
@@ -449,22 +448,14 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	};
 	bool grew = santacruz_law_grew(&a, santacruz_tick_us(sc));
 
-	sc->run = sc->lowering ? min(sc->run + 1, SANTACRUZ_RUN_MAX) : 0;
-	if (sc->lowering && santacruz_law_unanswered(&a) &&
-	    !(sc->sudden && grew)) {
-		if (!sc->sudden) {
-			if (sc->run < SANTACRUZ_PATIENCE_ROUNDS)
-				return;
-			santacruz_compete(sk);
-			return;
-		}
+	sc->run = 0;
+	if (sc->lowering && sc->sudden && !grew &&
+	    santacruz_law_unanswered(&a)) {
 		forward_level_raise_base(&sc->lv, level_us);
 		sc->lowering = 0;
 		santacruz_set_window(sk, max(sc->before, sc->window));
 		return;
 	}
-	if (!sc->lowering)
-		sc->before = sc->window;
 	if (!sc->lowering || grew) {
 		sc->sudden = last_us < level_us / 4;
 		sc->lowering = 1;
@@ -577,8 +568,14 @@ static void santacruz_near(struct sock *sk, s32 previous, s32 op, u32 off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
+	/* Others drain: be in step with them */
+	if (previous > op && santacruz_n(sc) < previous / 2 && !sc->lowering &&
+	    !sc->reduced && sc->phase == SANTACRUZ_STEADY)
+		sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	if (santacruz_n(sc) > op / 4)
 		return;
+	if (sc->phase == SANTACRUZ_STEADY)
+		sc->before = sc->window;
 	if (previous <= op / 4)
 		forward_level_noise(&sc->lv, off_us);
 	if (sc->phase != SANTACRUZ_DRAIN)
