@@ -77,6 +77,7 @@ struct santacruz {
 	    lowering:1,
 	    sudden:1,
 	    coarse:1,
+	    unanswered:1,
 	    reduced:2;
 };
 
@@ -404,7 +405,7 @@ static void santacruz_drain_failed(struct sock *sk)
 		sc->left_us = 0;
 		return;
 	}
-	if (sc->left_us)
+	if (sc->left_us || sc->unanswered)
 		santacruz_compete(sk);
 	sc->left_us = sc->ref_us;
 }
@@ -434,6 +435,7 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 		santacruz_drain_failed(sk);
 	else
 		santacruz_nobody_else(sc);
+	sc->unanswered = 0;
 }
 
 static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
@@ -449,6 +451,11 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	bool grew = santacruz_law_grew(&a, santacruz_tick_us(sc));
 
 	sc->run = 0;
+	if (sc->lowering && !sc->sudden && santacruz_law_unanswered(&a)) {
+		sc->unanswered = 1;
+		santacruz_begin_drain(sk);
+		return;
+	}
 	if (sc->lowering && sc->sudden && !grew &&
 	    santacruz_law_unanswered(&a)) {
 		forward_level_raise_base(&sc->lv, level_us);
@@ -568,11 +575,9 @@ static void santacruz_near(struct sock *sk, s32 previous, s32 op, u32 off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	/* Others drain: be in step with them */
-	if (previous > op && santacruz_n(sc) < previous / 2 && !sc->lowering &&
-	    !sc->reduced && sc->phase == SANTACRUZ_STEADY)
-		sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	if (santacruz_n(sc) > op / 4)
+		return;
+	if (sc->compete)
 		return;
 	if (sc->phase == SANTACRUZ_STEADY)
 		sc->before = sc->window;
