@@ -77,7 +77,6 @@ struct santacruz {
 	    lowering:1,
 	    sudden:1,
 	    coarse:1,
-	    unanswered:1,
 	    reduced:2;
 };
 
@@ -357,7 +356,7 @@ static bool santacruz_drain_due(const struct sock *sk)
 	const struct santacruz *sc = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 rtt_ms = (tp->srtt_us >> 3) / USEC_PER_MSEC;
-	u32 period_ms = max_t(u32, READ_ONCE(drain_s) * MSEC_PER_SEC,
+	u32 period_ms = max_t(u32, READ_ONCE(drain_s) * MSEC_PER_SEC / (1 + sc->compete),
 			      rtt_ms * SANTACRUZ_DRAIN_RTTS);
 
 	return READ_ONCE(drain_s) && sc->phase == SANTACRUZ_STEADY &&
@@ -405,7 +404,7 @@ static void santacruz_drain_failed(struct sock *sk)
 		sc->left_us = 0;
 		return;
 	}
-	if (sc->left_us || sc->unanswered)
+	if (sc->left_us)
 		santacruz_compete(sk);
 	sc->left_us = sc->ref_us;
 }
@@ -435,7 +434,6 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 		santacruz_drain_failed(sk);
 	else
 		santacruz_nobody_else(sc);
-	sc->unanswered = 0;
 }
 
 static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
@@ -452,7 +450,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 
 	sc->run = 0;
 	if (sc->lowering && !sc->sudden && santacruz_law_unanswered(&a)) {
-		sc->unanswered = 1;
+		sc->left_us = level_us;
 		santacruz_begin_drain(sk);
 		return;
 	}
