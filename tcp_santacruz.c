@@ -322,19 +322,21 @@ static void santacruz_reduce(struct sock *sk)
 	santacruz_set_window(sk, cubic_law_reduce(window));
 }
 
-/* After a congestion as CUBIC, before it by 1, 2, 4... */
+/* In steps of 1, 2, 4...; after a congestion not beyond CUBIC's window */
 static u32 santacruz_target(const struct sock *sk, bool shows)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 step = santacruz_law_raise(sc->window, shows, sc->run, sc->prior);
 	u32 window;
 
 	if (!sc->prior || (!sc->compete && loss_delay_random(&sc->loss)))
-		return sc->window + santacruz_law_raise(sc->window, shows, sc->run);
+		return sc->window + step;
 	window = cubic_law_window(sc->prior, santacruz_now_ms(tp) - sc->cut_ms,
 				  (tp->srtt_us >> 3) / USEC_PER_MSEC);
-	window = clamp(window, sc->window, sc->window + sc->window / 2);
-	return shows ? min(window, sc->window + 1) : window;
+	if (sc->compete)
+		step = sc->window / 2;
+	return clamp(window, sc->window, sc->window + step);
 }
 
 static void santacruz_raise(struct sock *sk, s32 op)
@@ -429,6 +431,7 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 	sc->near_ms = now_ms;
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
+	sc->reduced = 3;
 	santacruz_set_window(sk, max(sc->ref_pkts, sc->window));
 	if (santacruz_queue(sc, sc->ref_us) > op + santacruz_milli_to_q8(READ_ONCE(delta)))
 		santacruz_drain_failed(sk);

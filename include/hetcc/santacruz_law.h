@@ -60,9 +60,10 @@ static inline bool santacruz_law_shows(s32 n, s32 op)
  *
  * Return: packets, at least 1.
  */
-static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run)
+static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run,
+				      bool congested)
 {
-	u32 most = window >> SANTACRUZ_LAW_RAISE_SHIFT;
+	u32 most = window >> (SANTACRUZ_LAW_RAISE_SHIFT + (congested ? 2 : 0));
 
 	if (shows)
 		return 1;
