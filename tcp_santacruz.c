@@ -453,8 +453,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 
 	sc->run = 0;
 	if (sc->lowering && !sc->sudden && santacruz_law_unanswered(&a)) {
-		sc->left_us = level_us;
-		santacruz_begin_drain(sk);
+		santacruz_compete(sk);
 		return;
 	}
 	if (sc->lowering && sc->sudden && !grew &&
