@@ -27,6 +27,8 @@
 #define SANTACRUZ_BUSY_PKTS	8U
 /* A drain is as long as that of other flows with other round trips, to meet theirs */
 #define SANTACRUZ_DRAIN_MS	200U
+/* A flow that starts fills the queue for so many rounds */
+#define SANTACRUZ_PATIENCE_ROUNDS	8U
 
 CC_PARAM_MILLI(n_op, 3000, 500, 1000000,
 	       "packets to keep in the bottleneck queue (0.5..1000); default 3");
@@ -451,8 +453,9 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	};
 	bool grew = santacruz_law_grew(&a, santacruz_tick_us(sc));
 
-	sc->run = 0;
-	if (sc->lowering && !sc->sudden && santacruz_law_unanswered(&a)) {
+	sc->run = sc->lowering ? min(sc->run + 1, SANTACRUZ_RUN_MAX) : 0;
+	if (sc->lowering && !sc->sudden && santacruz_law_unanswered(&a) &&
+	    sc->run >= SANTACRUZ_PATIENCE_ROUNDS) {
 		santacruz_compete(sk);
 		return;
 	}
