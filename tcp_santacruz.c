@@ -79,6 +79,7 @@ struct santacruz {
 	    lowering:1,
 	    sudden:1,
 	    coarse:1,
+	    company:1,
 	    reduced:2;
 };
 
@@ -388,6 +389,7 @@ static void santacruz_compete(struct sock *sk)
 	if (sc->compete || !READ_ONCE(compete))
 		return;
 	sc->compete = 1;
+	sc->company = 1;
 	sc->lowering = 0;
 	sc->prior = max(sc->before, sc->window);
 	sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
@@ -416,6 +418,7 @@ static void santacruz_drain_failed(struct sock *sk)
 /* The queue was empty: nobody fills it */
 static void santacruz_nobody_else(struct santacruz *sc)
 {
+	sc->company = sc->compete;
 	sc->compete = 0;
 	sc->left_us = 0;
 }
@@ -455,7 +458,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 
 	sc->run = sc->lowering ? min(sc->run + 1, SANTACRUZ_RUN_MAX) : 0;
 	if (sc->lowering && !sc->sudden && santacruz_law_unanswered(&a) &&
-	    sc->run >= SANTACRUZ_PATIENCE_ROUNDS) {
+	    (sc->company || sc->run >= SANTACRUZ_PATIENCE_ROUNDS)) {
 		santacruz_compete(sk);
 		return;
 	}
@@ -588,7 +591,7 @@ static void santacruz_near(struct sock *sk, s32 previous, s32 op, u32 off_us)
 		forward_level_noise(&sc->lv, off_us);
 	if (sc->phase != SANTACRUZ_DRAIN)
 		sc->near_ms = santacruz_now_ms(tcp_sk(sk));
-	santacruz_nobody_else(sc);
+	sc->left_us = 0;
 }
 
 static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
