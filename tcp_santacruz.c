@@ -581,14 +581,15 @@ static void santacruz_near(struct sock *sk, s32 previous, s32 op, u32 off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
+	if (santacruz_n(sc) <= op && previous <= op &&
+	    sc->phase != SANTACRUZ_STARTUP)
+		forward_level_noise(&sc->lv, off_us);
 	if (santacruz_n(sc) > op / 4)
 		return;
 	if (sc->compete)
 		return;
 	if (sc->phase == SANTACRUZ_STEADY)
 		sc->before = sc->window;
-	if (previous <= op / 4)
-		forward_level_noise(&sc->lv, off_us);
 	if (sc->phase != SANTACRUZ_DRAIN)
 		sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	sc->left_us = 0;
