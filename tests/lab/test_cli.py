@@ -221,6 +221,6 @@ def test_a_command_goes_on_where_another_ended(hetlab: Hetlab, tmp_path: Path) -
     longer = hetlab("run", "bulk", "--set", "duration_s=5", "--cc", "reno", "--out", tmp_path, "--resume")
     assert "are taken from there" not in longer.stderr
     assert f"{tmp_path} has 5 other runs already" in longer.stderr
-    assert f"1 runs in {tmp_path} have the same names and other settings" in longer.stderr
+    assert f"1 of the runs in {tmp_path} have the same names as these and other settings" in longer.stderr
     assert "other settings" not in done.stderr, "a file that is no result, and another version of the lab"
     assert hetlab(*bulk, "--resume").returncode == 2

@@ -36,3 +36,10 @@ def test_names_and_values_that_cannot_be(cc: str, said: str) -> None:
     """Values were found bad only after a machine had booted for each run."""
     done = call_hetlab("run", "bulk", "--cc", cc, "--dry-run")
     assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+def test_the_path_of_an_ordinary_user_is_enough() -> None:
+    """On Debian it has no sbin directory, where modinfo is: every run ended in a traceback."""
+    user = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"}
+    done = call_hetlab("run", "bulk", "--cc", "santacruz:n_op=2", "--dry-run", env=user)
+    assert done.returncode == 0, done.stderr

@@ -105,8 +105,8 @@ def _tell_others(out: Path, planned: list[Job]) -> None:
         print(f"hetlab: {out} has {others} other runs already; its report shows them, too", file=sys.stderr)
     if replaced:
         print(
-            f"hetlab: {replaced} runs in {out} have the same names and other settings: these take their place"
-            " (to keep them: Ctrl-C, and another --out)",
+            f"hetlab: {replaced} of the runs in {out} have the same names as these and other settings:"
+            " they are replaced (to keep them: Ctrl-C, and another --out)",
             file=sys.stderr,
         )
 
