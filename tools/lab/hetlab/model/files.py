@@ -138,7 +138,7 @@ def remove(data: dict[str, Any], keys: Any, where: str) -> None:
     if not isinstance(keys, list):
         raise LabError(f"{where}: remove = {keys!r}: must be a list of keys")
     for key in keys:
-        *path, last = str(key).split(".")
+        *path, last = parts_of(str(key))
         table: Any = data
         for part in path:
             table = table.get(part) if isinstance(table, dict) else None
@@ -183,9 +183,15 @@ def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def parts_of(key: str) -> list[str]:
+    """Names of the tables on the way to a key, and its own; that of a sysctl has points, with or without quotes."""
+    kind, _, name = key.partition(".")
+    return [kind, name.strip('"')] if kind == "sysctl" and name else key.split(".")
+
+
 def assign(data: dict[str, Any], key: str, value: Any, where: str) -> None:
     """Set ``a.b.c`` in nested tables; tables on the way may be missing. Of a list of tables a part is the number."""
-    *path, last = key.split(".")
+    *path, last = parts_of(key)
     inside: Any = data
     for part in path:
         if isinstance(inside, list):
@@ -202,7 +208,7 @@ def assign(data: dict[str, Any], key: str, value: Any, where: str) -> None:
 
 def _named(data: dict[str, Any], key: str, where: str) -> None:
     """LabError where a key is of a link or flow that is not there, unless it is one that each must have."""
-    kind, *rest = key.split(".")
+    kind, *rest = parts_of(key)
     there = data.get(kind)
     begun = rest[1:] and rest[1] in BEGINS.get(kind, ())
     if kind in BEGINS and len(rest) > 1 and isinstance(there, dict) and rest[0] not in there and not begun:
