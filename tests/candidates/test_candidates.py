@@ -2,6 +2,7 @@
 """A congestion control of the user's own is built, named, run; one that breaks the kernel costs its own runs."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -71,6 +72,8 @@ def test_a_changed_module_of_this_tree_beside_the_original(hetlab: Hetlab, tmp_p
         words = ("--cc", f"{file}@westwood_fr_2", "--cc", "westwood_fr", "--json")
         done = hetlab("run", "bulk", *SHORT, *words, "--out", tmp_path / file.parent.name)
         assert done.returncode == 0, done.stderr
+        told = re.findall(r"the name (\w+) is in use", " ".join(done.stderr.split()))
+        assert told == ["westwood_fr", "westwood_gfr"], "not those of other modules of the same rules"
         first, second = (json.loads(line)["flows"] for line in done.stdout.splitlines())
         assert first[0]["goodput_mbit"] == second[0]["goodput_mbit"]
 
