@@ -14,8 +14,25 @@ KNOWN = (
         "smallest number of segments of a burst. Give that, or the kernel changes by --patch.",
     ),
     (
-        r"has no member named .tso_segs_goal.",
-        "tso_segs_goal is min_tso_segs(sk) since 4.20, and gives a smallest number, not the number itself.",
+        r"CA_EVENT_(?:FAST|SLOW)_ACK.",
+        "CA_EVENT_FAST_ACK and CA_EVENT_SLOW_ACK are the operation in_ack_event(sk, flags) since 4.0: flags has "
+        "CA_ACK_SLOWPATH or not.",
+    ),
+    (
+        r"CA_EVENT_(?:NON_)?DELAYED_ACK.",
+        "CA_EVENT_DELAYED_ACK and CA_EVENT_NON_DELAYED_ACK are gone since 4.19: TCP sends the delayed ACK itself.",
+    ),
+    (
+        r"has no member named .srtt.",
+        "srtt is srtt_us since 3.15: microseconds, times 8.",
+    ),
+    (
+        r"skb_mstamp",
+        "struct skb_mstamp is gone since 4.13: tcp_mstamp and tcp_stamp_us_delta() are u64 in microseconds.",
+    ),
+    (
+        r"proc_create.*incompatible|passing argument . of .proc_create",
+        "proc_create() takes a struct proc_ops since 5.6.",
     ),
     (
         r"has no member named .(fast_ack_mode|tx_in_flight|is_acking_tlp_retrans_seq|skb_marked_lost|lost|tx.*)\b",
