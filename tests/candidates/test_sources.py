@@ -160,6 +160,24 @@ def test_arguments_that_functions_of_old_did_without() -> None:
     assert adapt.adapt({"a.c": wanted}) == ({"a.c": wanted}, [])
 
 
+def test_time_stamps_that_were_structures() -> None:
+    old = "struct skb_mstamp now, *p; skb_mstamp_get(&now); x = skb_mstamp_us_delta(&now, &ca->cycle_mstamp); "
+    files, notes = adapt.adapt({"a.c": old + "if (tp->tcp_mstamp.v64) y = tp->tcp_mstamp.stamp_us;"})
+    wanted = "u64 now, *p; (now = tcp_clock_us()); x = tcp_stamp_us_delta(now, ca->cycle_mstamp); "
+    assert files["a.c"] == wanted + "if (tp->tcp_mstamp) y = tp->tcp_mstamp;" and len(notes) == 1
+
+
+def test_what_the_kernel_has_by_a_patch_is_left_to_it() -> None:
+    """tso_segs() is there then, and so is what its header defines."""
+    function = "static u32 goal(struct sock *sk, unsigned int mss)\n{\n}\n"
+    text = function + TABLE.format(extra=".undo_cwnd = u, .flags = TCP_CONG_WANTS_CE_EVENTS, .tso_segs = goal,")
+    header = "#define TCP_CONG_WANTS_CE_EVENTS 0x4\n\tu32 (*tso_segs)(struct sock *sk, unsigned int mss);\n"
+    assert adapt.adapt({"a.c": text}, header) == ({"a.c": text}, [])
+    files, notes = adapt.adapt({"a.c": text})
+    assert ".min_tso_segs = goal_adapted," in files["a.c"] and len(notes) == 2
+    assert "\treturn goal(sk, tcp_sk(sk)->mss_cache);" in files["a.c"]
+
+
 def test_what_is_gone_is_defined_behind_the_includes() -> None:
     text = "#include <net/tcp.h>\n#ifdef X\n#include <y.h>\n#endif\nint f(void) { return strlcpy(a, b, 3); }\n"
     files, notes = adapt.adapt({"a.c": text, "b.h": "static int g(void) { return strlcpy(a, b, 3); }\n"})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* As a module was written for Linux 4.13 to 4.19: a paced model of rate and round trip. */
+/* As a module was written for Linux 4.9 to 4.12: a paced model of rate and round trip. */
 #include <linux/module.h>
 #include <linux/inet_diag.h>
 #include <linux/inet.h>
@@ -20,6 +20,7 @@ static char *label = "";
 module_param(label, charp, 0444);
 
 struct y2018 {
+	struct skb_mstamp cycle;
 	struct minmax	bw;
 	u32		round;
 	u32		min_rtt_us;
@@ -48,6 +49,7 @@ static void y2018_main(struct sock *sk, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct y2018 *ca = inet_csk_ca(sk);
+	struct skb_mstamp now;
 	u64 bw;
 
 	if (rs->delivered < 0 || rs->interval_us <= 0)
@@ -67,13 +69,17 @@ static void y2018_main(struct sock *sk, const struct rate_sample *rs)
 		minmax_running_max(&ca->bw, 10, ca->round, bw);
 	if (rs->rtt_us >= 0)
 		ca->min_rtt_us = min_t(u32, ca->min_rtt_us, rs->rtt_us);
-	y2018_pace(sk, gain_percent[ca->full]);
+	skb_mstamp_get(&now);
+	if (skb_mstamp_us_delta(&now, &ca->cycle) > 1000000)
+		ca->cycle = tp->tcp_mstamp;
+	if (rs->prior_mstamp.v64)
+		y2018_pace(sk, gain_percent[ca->full]);
 	tp->snd_cwnd = clamp_t(u32, 2 * y2018_bdp(ca) + 3 + (spread ? prandom_u32_max(2) : 0), 4, tp->snd_cwnd_clamp);
 }
 
 static u32 y2018_tso_segs_goal(struct sock *sk)
 {
-	return sk->sk_pacing_rate < 150000 ? 1 : 2;
+	return min_t(u32, tcp_tso_autosize(sk, tcp_sk(sk)->mss_cache, sk->sk_pacing_rate < 150000 ? 1 : 2), 0x7f);
 }
 
 static void y2018_init(struct sock *sk)

@@ -5,7 +5,8 @@ Only where what it means is the same on the lab's kernel, 6.12. What is not is e
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from hetlab.candidates.gone import gone
 
@@ -44,6 +45,13 @@ RENAMED = (
     (r"\btcp_time_stamp\s*\(", "tcp_time_stamp_ms(", "tcp_time_stamp(tp) is tcp_time_stamp_ms(tp) since 6.7"),
     (r"\btcp_time_stamp\b(?!\s*\()", "tcp_jiffies32", "tcp_time_stamp is tcp_jiffies32 since 4.15"),
 )
+# Of Linux 4.1 to 4.12, whose time stamps were structures
+STAMPS = (
+    (r"\bstruct\s+skb_mstamp\b", "u64"),
+    (r"\bskb_mstamp_get\s*\(\s*&([^()]+)\)", r"(\1 = tcp_clock_us())"),
+    (r"\bskb_mstamp_us_delta\s*\(\s*&([^(),]+),\s*&([^(),]+)\)", r"tcp_stamp_us_delta(\1, \2)"),
+    (r"(\w*mstamp)\.(?:v64|stamp_us)\b", r"\1"),
+)
 # Of a file that offers its functions to BPF: a set of them has flags since 6.0
 KFUNCS = re.compile(r"\b(?:btf_kfunc_id_set|DEFINE_KFUNC_BTF_ID_SET)\b")
 OF_KFUNCS = (
@@ -52,21 +60,44 @@ OF_KFUNCS = (
     (r"\.check_set\b", ".set"),
 )
 
+
+@dataclass(frozen=True)
+class Operation:
+    """One whose arguments changed: how many it had, what it takes now, the old ones in terms of these, and since when.
+
+    ``now``: its name on the lab's kernel, if that changed; ``gives``: what it returns.
+    """
+
+    had: int
+    takes: str
+    call: str
+    since: str
+    now: str = ""
+    gives: str = "void"
+
+
 SK, RS = "struct sock *sk", "const struct rate_sample *rs"
-# Operations whose arguments changed: number of old ones, new arguments, the old ones in terms of these, since when
-OPERATIONS: Mapping[str, tuple[int, str, str, str]] = {
-    "cong_control": (2, f"{SK}, u32 ack, int flag, {RS}", "sk, rs", "(sk, ack, flag, rs) since 6.10"),
-    "cong_avoid": (
+OPERATIONS: Mapping[str, Operation] = {
+    "cong_control": Operation(2, f"{SK}, u32 ack, int flag, {RS}", "sk, rs", "(sk, ack, flag, rs) since 6.10"),
+    "cong_avoid": Operation(
         4,
         f"{SK}, u32 ack, u32 acked",
         "sk, ack, acked, tcp_packets_in_flight(tcp_sk(sk))",
         "(sk, ack, acked) since 3.15",
     ),
-    "pkts_acked": (
+    "pkts_acked": Operation(
         3,
         f"{SK}, const struct ack_sample *sample",
         "sk, sample->pkts_acked, sample->rtt_us",
         "(sk, sample) since 4.7",
+    ),
+    "tso_segs": Operation(
+        2,
+        SK,
+        "sk, tcp_sk(sk)->mss_cache",
+        " of patched kernels is min_tso_segs(sk) here: bursts may be longer, not shorter",
+        "min_tso_segs",
+        "u32",
     ),
 }
 # Lines of a table of operations: pattern, new text, what changed
@@ -74,7 +105,7 @@ FIELDS = (
     (
         r"\.tso_segs_goal\b",
         ".min_tso_segs",
-        "tso_segs_goal(sk) is min_tso_segs(sk) in later kernels, which may send more segments in a burst, not fewer",
+        "tso_segs_goal(sk) is min_tso_segs(sk) in later kernels: bursts may be longer, not shorter",
     ),
     (r"(?m)^\s*\.min_cwnd\s*=[^,}]*,\n", "", "min_cwnd(sk) left out: no kernel since 3.16 asks for it"),
 )
@@ -83,13 +114,16 @@ OPS = re.compile(r"^(?:static\s+|const\s+)*struct\s+tcp_congestion_ops\s+\w+[^;=
 NAME = re.compile(r'(\.name\s*=\s*)"(\w+)"')
 
 
-def adapt(files: Texts) -> tuple[Texts, list[str]]:
-    """The sources with all changes that are needed, and a line for each."""
+def adapt(files: Texts, header: str = "") -> tuple[Texts, list[str]]:
+    """The sources with all changes that are needed, and a line for each; ``header``: the kernel's own net/tcp.h.
+
+    What a patch of the user's gives the kernel is not done here.
+    """
     notes: list[str] = []
-    return {name: _adapted(name, files, notes) for name in files}, notes
+    return {name: _adapted(name, files, notes, header) for name in files}, notes
 
 
-def _adapted(name: str, files: Texts, notes: list[str]) -> str:
+def _adapted(name: str, files: Texts, notes: list[str], header: str) -> str:
     text = files[name]
     for pattern, new, note in RENAMED:
         changed = re.sub(pattern, new, text)
@@ -97,23 +131,26 @@ def _adapted(name: str, files: Texts, notes: list[str]) -> str:
             notes.append(f"{name}: {note}")
             text = changed
     if KFUNCS.search(text):
-        text = _of_kfuncs(name, text, notes)
+        text = _all_changed(text, OF_KFUNCS, notes, f"{name}: a set of kfuncs is BTF_KFUNCS_START(), .set now")
+    if "skb_mstamp" in text:
+        text = _all_changed(text, STAMPS, notes, f"{name}: struct skb_mstamp is u64, in microseconds, since 4.13")
     text = _table_fields(name, text, notes)
-    for operation in OPERATIONS:
+    for operation, now in OPERATIONS.items():
         for function in dict.fromkeys(_functions(text, operation)):
-            text = _wrapped(name, text, (operation, function), files, notes)
-    text, told = gone(text)
+            if not now.now or f"(*{operation})" not in header:
+                text = _wrapped(name, text, (operation, function), files, notes)
+    text, told = gone(text, header)
     notes += [f"{name}: {note}" for note in told]
     return text
 
 
-def _of_kfuncs(name: str, text: str, notes: list[str]) -> str:
-    """Sets of functions for BPF as they are declared today."""
+def _all_changed(text: str, changes: Sequence[tuple[str, str]], notes: list[str], note: str) -> str:
+    """Several patterns for one thing, told once."""
     changed = text
-    for pattern, new in OF_KFUNCS:
+    for pattern, new in changes:
         changed = re.sub(pattern, new, changed)
     if changed != text:
-        notes.append(f"{name}: a set of kfuncs is BTF_KFUNCS_START(), BTF_ID_FLAGS() and .set now")
+        notes.append(note)
     return changed
 
 
@@ -141,17 +178,17 @@ def _functions(text: str, operation: str) -> Iterator[str]:
 def _wrapped(name: str, text: str, which: tuple[str, str], files: Texts, notes: list[str]) -> str:
     """An operation with the arguments of another kernel behind one with today's."""
     operation, function = which
-    count, new, call, since = OPERATIONS[operation]
-    if arguments(text, function, files) != count:
+    of = OPERATIONS[operation]
+    table = OPS.search(text)
+    if not table or arguments(text, function, files) != of.had:
         return text
-    notes.append(f"{name}: {operation}{since}, {function}() has {count} arguments: wrapped")
+    notes.append(f"{name}: {operation}{of.since}, {function}() has {of.had} arguments: wrapped")
     wrapper = f"{function}_adapted"
-    first = _tables(text)[0][0]
-    begin = OPS.search(text)
-    assert begin and begin.end() == first
-    added = f"static void {wrapper}({new})\n{{\n\t{function}({call});\n}}\n\n"
-    tables = re.sub(rf"(\.{operation}\s*=\s*&?){function}\b", rf"\g<1>{wrapper}", text[begin.start() :])
-    return text[: begin.start()] + added + tables
+    result = "return " if of.gives != "void" else ""
+    added = f"static {of.gives} {wrapper}({of.takes})\n{{\n\t{result}{function}({of.call});\n}}\n\n"
+    field = rf"\.{operation}(\s*=\s*)&?{function}\b"
+    tables = re.sub(field, rf".{of.now or operation}\g<1>{wrapper}", text[table.start() :])
+    return text[: table.start()] + added + tables
 
 
 def arguments(text: str, function: str, files: Texts | None = None) -> int | None:

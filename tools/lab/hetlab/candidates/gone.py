@@ -11,6 +11,11 @@ DEFINITIONS = (
         "TCP_CONG_RTT_STAMP is 0: every round trip is in microseconds now",
     ),
     (
+        "TCP_CONG_WANTS_CE_EVENTS",
+        "#define TCP_CONG_WANTS_CE_EVENTS 0",
+        "TCP_CONG_WANTS_CE_EVENTS of patched kernels is 0: marks are told to those with TCP_CONG_NEEDS_ECN alone",
+    ),
+    (
         "strlcpy",
         "static inline size_t strlcpy(char *to, const char *from, size_t size)\n"
         "{\n\tstrscpy(to, from, size);\n\treturn strlen(from);\n}",
@@ -57,9 +62,10 @@ DEFINITIONS = (
 CONDITION = re.compile(r"\s*#\s*(if|endif|include)")
 
 
-def gone(text: str) -> tuple[str, list[str]]:
-    """The text with definitions of what it uses, has not itself, and this kernel has not; a line for each."""
-    wanted = [entry for entry in DEFINITIONS if re.search(rf"\b{entry[0]}\b", text) and not _has(text, entry[0])]
+def gone(text: str, header: str = "") -> tuple[str, list[str]]:
+    """The text with definitions of what it uses and neither itself nor the kernel's ``header`` has; a line for each."""
+    used = [entry for entry in DEFINITIONS if re.search(rf"\b{entry[0]}\b", text)]
+    wanted = [entry for entry in used if not _has(text, entry[0]) and not re.search(rf"\b{entry[0]}\b", header)]
     if not wanted:
         return text, []
     # Guarded, for a header may need the same as the file that includes it

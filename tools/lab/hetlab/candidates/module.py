@@ -47,7 +47,7 @@ def module(console: Console, k: kernel.Kernel, s: Sources, taken: Collection[str
 
     LabError with the compiler's words, file and line, or the kernel's, where it cannot be had.
     """
-    files, notes = _copies(s, taken)
+    files, notes = _copies(k, s, taken)
     built = _module_name(k, s)
     if built != s.module:
         notes.append(f"the kernel has a module {s.module} of its own: called {built} here")
@@ -94,10 +94,10 @@ def _rules(s: Sources, name: str, files: dict[str, str]) -> tuple[str, str]:
     return file, text
 
 
-def _copies(s: Sources, taken: Collection[str]) -> tuple[dict[str, str], list[str]]:
+def _copies(k: kernel.Kernel, s: Sources, taken: Collection[str]) -> tuple[dict[str, str], list[str]]:
     """Texts to be compiled, and what was changed in them."""
     texts = {str(file): (s.top / file).read_text(errors="surrogateescape") for file in s.files}
-    texts, notes = adapt.adapt(texts)
+    texts, notes = adapt.adapt(texts, (k.source / "include" / "net" / "tcp.h").read_text())
     new = {name: _free(name, taken) for name in adapt.names(texts) if name in taken}
     notes += [f"the name {old} is in use: called {now} here" for old, now in new.items()]
     return adapt.rename(texts, new), notes
