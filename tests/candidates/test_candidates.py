@@ -78,6 +78,20 @@ def test_a_changed_module_of_this_tree_beside_the_original(hetlab: Hetlab, tmp_p
         assert first[0]["goodput_mbit"] == second[0]["goodput_mbit"]
 
 
+def test_code_for_kernels_of_other_years(hetlab: Hetlab, tmp_path: Path) -> None:
+    """Written as for Linux 3.15 to 6.7, of one file or several folders: built and run unchanged, each change told."""
+    years = sorted(SOURCES.with_name("years").glob("tcp_*.c"))
+    words = [word for file in (*years, SOURCES.with_name("years") / "parts") for word in ("--cc", file)]
+    done = hetlab("run", "bulk", "--set", "duration_s=3", *words, "--json", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    goodput = {run["cc"]: run["flows"][0]["goodput_mbit"] for run in map(json.loads, done.stdout.splitlines())}
+    assert set(goodput) == {file.stem.removeprefix("tcp_") for file in years} | {"parts", "parts_reno"}
+    assert min(goodput.values()) > 1, goodput
+    said = " ".join(done.stderr.split())
+    for change in ("tcp_jiffies32", "min_tso_segs", "pkts_acked", "undo_cwnd", "strlcpy", "kfuncs", "skb_mstamp"):
+        assert change in said
+
+
 def test_several_names_of_one_module(hetlab: Hetlab, tmp_path: Path) -> None:
     text = AIMD.read_text()
     second = text[text.index("static struct tcp_congestion_ops") : text.index("static int __init")]

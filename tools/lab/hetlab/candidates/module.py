@@ -47,7 +47,7 @@ def module(console: Console, k: kernel.Kernel, s: Sources, taken: Collection[str
 
     LabError with the compiler's words, file and line, or the kernel's, where it cannot be had.
     """
-    files, notes, renamed = _copies(s, taken)
+    files, notes, renamed = _copies(k, s, taken)
     built = _module_name(k, s)
     rules, text = _rules(s, built, files)
     files[rules] = text
@@ -95,10 +95,12 @@ def _rules(s: Sources, name: str, files: dict[str, str]) -> tuple[str, str]:
     return file, text
 
 
-def _copies(s: Sources, taken: Collection[str]) -> tuple[dict[str, str], list[str], dict[str, str]]:
+def _copies(
+    k: kernel.Kernel, s: Sources, taken: Collection[str]
+) -> tuple[dict[str, str], list[str], dict[str, str]]:
     """Texts to be compiled, what was changed in them, and other names of congestion controls, also of other modules."""
     texts = {str(file): (s.top / file).read_text(errors="surrogateescape") for file in s.files}
-    texts, notes = adapt.adapt(texts)
+    texts, notes = adapt.adapt(texts, (k.source / "include" / "net" / "tcp.h").read_text())
     new = {name: _free(name, taken) for name in adapt.names(texts) if name in taken}
     return adapt.rename(texts, new), notes, new
 
