@@ -95,9 +95,7 @@ def _rules(s: Sources, name: str, files: dict[str, str]) -> tuple[str, str]:
     return file, text
 
 
-def _copies(
-    k: kernel.Kernel, s: Sources, taken: Collection[str]
-) -> tuple[dict[str, str], list[str], dict[str, str]]:
+def _copies(k: kernel.Kernel, s: Sources, taken: Collection[str]) -> tuple[dict[str, str], list[str], dict[str, str]]:
     """Texts to be compiled, what was changed in them, and other names of congestion controls, also of other modules."""
     texts = {str(file): (s.top / file).read_text(errors="surrogateescape") for file in s.files}
     texts, notes = adapt.adapt(texts, (k.source / "include" / "net" / "tcp.h").read_text())
