@@ -109,6 +109,8 @@ def test_steps_of_the_delay(tmp_path: Path, share: float, p95_ms: float, expecte
 def test_bursts_are_no_later(tmp_path: Path, mean_s: float, max_s: float, expected: bool) -> None:
     empty = dict.fromkeys(("p50_s", "p95_s", "p99_s", "small_p95_s", "medium_p95_s", "large_p95_s"))
     done = {"kind": "message", "n": 23, "done": 23, "bytes": 1} | empty
+    lacking = {"flows": [{"completion": done | {"done": 22, "mean_s": 0.1, "max_s": 0.1}}]}
+    assert not holds("real_networks-bursts", tmp_path, lambda _job: lacking)
     ours, theirs = (
         {"flows": [{"completion": done | {"mean_s": mean, "max_s": worst}}]}
         for mean, worst in ((mean_s, max_s), (0.5, 0.6))

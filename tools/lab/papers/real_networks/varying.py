@@ -2,6 +2,7 @@
 """Links that change: traces, rates and delays in steps, jitter, slots, handovers, random draws."""
 
 from collections.abc import Mapping
+from math import isfinite
 
 from hetlab.claims.evaluate import Verdict
 from hetlab.claims.evidence import Evidence, RunKey
@@ -115,7 +116,7 @@ def no_later(e: Evidence, run: RunKey, others: Others) -> tuple[bool, str]:
     mean, worst = times_s(e, run)
     mean_reno, worst_reno = times_s(e, others["reno"])
     text = f"mean {mean:.3f} s, reno {mean_reno:.3f}; longest {worst:.3f} s, reno {worst_reno:.3f}"
-    return mean <= mean_reno and worst <= worst_reno, text
+    return mean <= mean_reno and worst <= worst_reno and isfinite(worst), text
 
 
 def times_s(e: Evidence, run: RunKey) -> tuple[float, float]:
