@@ -53,8 +53,9 @@ class Draw:
 
     @property
     def duration_s(self) -> float:
-        """Of what comes after the change there are some seconds, and fewer of a fast link."""
-        return round(self.step_s + SETTLED_S + (3 if self.rate_mbit > FAST_MBIT else 8), 3)
+        """Of what comes after the change there are some seconds, fewer of a fast link, but some round trips."""
+        judged_s = max(3, 8 * self.rtt_ms / 1e3) if self.rate_mbit > FAST_MBIT else 8
+        return round(self.step_s + SETTLED_S + judged_s, 3)
 
     @property
     def queue_pkts(self) -> int:
@@ -95,7 +96,7 @@ class Draw:
     def windows(self) -> list[tuple[float, float]]:
         """When the link must be used: from 10 s after the begin, and after the change."""
         found = [(self.step_s + SETTLED_S, self.duration_s)]
-        return [(SETTLED_S, self.step_s), *found] if self.step_s >= SETTLED_S + 1 else found
+        return [(SETTLED_S, self.step_s), *found] if self.step_s > SETTLED_S else found
 
 
 def draw(seed: int, number: int) -> Draw:
@@ -103,7 +104,7 @@ def draw(seed: int, number: int) -> Draw:
     rng = random.Random(f"{seed}/{number}")
     rate = 1000 ** rng.random()
     rtt = 5 * 120 ** rng.random()
-    at = rng.uniform(2, 4) if rate > FAST_MBIT else rng.uniform(8, 14)
+    at = rng.uniform(2, 4) if rate > FAST_MBIT else rng.uniform(14, 18)
     return Draw(
         rate_mbit=_rounded(rate),
         rtt_ms=_rounded(rtt),
