@@ -33,8 +33,13 @@ def one(mbit: float, p95_ms: float, steady_mbit: float = 0, **more: Any) -> Resu
     return {"flows": [flow | more], "queueing_ms": delay, "queue": {"drops": 0}}
 
 
+def held(judged: evaluate.Judgement) -> bool:
+    """Whether what was measured satisfies it; a cause, which some have today, does not count here."""
+    return all(verdict.holds for verdict in judged.verdicts.values())
+
+
 def holds(name: str, tmp_path: Path, result: Callable[[Job], Result]) -> bool:
-    return judge(name, tmp_path, result).status == "holds"
+    return held(judge(name, tmp_path, result))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +130,7 @@ def with_tables(name: str, out: Path, result: Result, tables: Callable[[Job], di
         evidence.add(run_of(job, result))
         for table, columns in tables(job).items():
             write_table(out, job, table, columns)
-    return evaluate.judge([chosen], evidence)[0].status == "holds"
+    return held(evaluate.judge([chosen], evidence)[0])
 
 
 def received(shares: list[Floats], mbit: float) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from hetlab.claims.evaluate import Verdict
 from hetlab.claims.evidence import Evidence, RunKey
 from papers import common
 from papers.common import claim, row
+from papers.real_networks import causes
 from papers.real_networks import measured as m
 
 Others = Mapping[str, RunKey]
@@ -20,8 +21,6 @@ QUEUES: dict[str, tuple[Any, ...]] = {m.QUEUE_BDP: (0.5, 1, 4), m.WAYS_DELAY: (1
 COMPANY = {
     "": ("1 CUBIC or 1 BBR, 20 Mbit/s", BESIDE | QUEUES, 45),
     "@two": ("2 CUBIC, 20 Mbit/s", QUEUES, 25),
-    "@fast": ("1 CUBIC or 1 BBR, 100 Mbit/s", BESIDE | QUEUES, 200),
-    "@fast-two": ("2 CUBIC, 100 Mbit/s", QUEUES, 100),
 }
 
 
@@ -43,6 +42,7 @@ for variant, (what, swept, cost) in COMPANY.items():
         f"beside {what}, FIFO of 0.5, 1, 4 BDP, 20 and 100 ms, 120 s: 0.6 to 1.4 of the fair share",
         [m.Points(f"company{variant}", swept)],
         keeps,
+        cause=causes.DOES_NOT_COMPETE,
         cost_s=cost,
     )
 m.each(
@@ -89,7 +89,12 @@ def cbr(e: Evidence) -> Verdict:
     )
 
 
-@claim("real_networks-mix", paper="company comes and goes: the share kept, the delay as alone within 10 s", needs=[MIX])
+@claim(
+    "real_networks-mix",
+    paper="company comes and goes: the share kept, the delay as alone within 10 s",
+    needs=[MIX],
+    cause=causes.DOES_NOT_COMPETE,
+)
 def mix(e: Evidence) -> Verdict:
     """From 10 s after each change on, in nine tenths of the time."""
     first, *later = (late_ms(e, MIX, times) for times in ALONE)

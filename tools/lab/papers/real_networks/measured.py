@@ -42,15 +42,24 @@ class Points:
 
 
 def each(
-    name: str, paper: str, points: Iterable[Points], judge: Judge, beside: Iterable[str] = (), cost_s: int = 0
+    name: str,
+    paper: str,
+    points: Iterable[Points],
+    judge: Judge,
+    beside: Iterable[str] = (),
+    cause: str = "",
+    cost_s: int = 0,
 ) -> None:
-    """Register a claim that must hold at each point, beside the runs of other congestion controls there."""
+    """Register a claim that must hold at each point, beside the runs of other congestion controls there.
+
+    ``cause`` and ``cost_s`` are those of hetlab.claims.evaluate.claim.
+    """
     others = list(beside)
     ours = [run for some in points for run in some.of(CC)]
     theirs = {cc: [run for some in points for run in some.of(cc)] for cc in others}
     check = _check(judge, ours, theirs)
     needs = [*ours, *(run for runs in theirs.values() for run in runs)]
-    claim(f"real_networks-{name}", paper=paper, needs=needs, cost_s=cost_s)(check)
+    claim(f"real_networks-{name}", paper=paper, needs=needs, cause=cause, cost_s=cost_s)(check)
 
 
 def _check(judge: Judge, ours: list[RunKey], theirs: Mapping[str, list[RunKey]]) -> Check:

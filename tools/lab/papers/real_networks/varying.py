@@ -8,7 +8,7 @@ from hetlab.claims.evaluate import Verdict
 from hetlab.claims.evidence import Evidence, RunKey
 from papers import common
 from papers.common import claim
-from papers.real_networks import draws
+from papers.real_networks import causes, draws
 from papers.real_networks import measured as m
 
 Others = Mapping[str, RunKey]
@@ -61,6 +61,8 @@ m.each(
     "the path's delay grows by 5 to 200 ms: from 10 s after 0.9 of the link, p95 of queueing at most 25 ms",
     [m.Points("delay-step", {"event.0.way": WAYS, "event.0.delay_ms": (25, 32, 35, 40, 50, 60, 120, 220)})],
     recovers,
+    cause=causes.OWN_RATE,
+    cost_s=25,
 )
 m.each(
     "delay-step-down",
@@ -78,18 +80,19 @@ def as_bbr(e: Evidence, run: RunKey, others: Others) -> tuple[bool, str]:
     return ours >= 0.97 * theirs and late <= late_bbr, text
 
 
-HARD: dict[str, tuple[str, m.Points, int]] = {
-    "5g": ("5G-like, jitter of 5 ms and rates of 30 to 150 Mbit/s", m.Points("5g", {}), 0),
+HARD: dict[str, tuple[str, m.Points, str, int]] = {
+    "5g": ("5G-like, jitter of 5 ms and rates of 30 to 150 Mbit/s", m.Points("5g", {}), causes.OWN_RATE, 0),
     "leo": (
         "LEO-like, steps and bursts of losses each 15 s",
         m.Points("leo", {"link.bottleneck.forward.jitter_ms": (0, 3)}),
+        causes.OWN_RATE,
         45,
     ),
-    "shallow": ("1 Gbit/s, 80 ms, 0.1 BDP", m.Points("shallow", {}), 40),
-    "geo-loss": ("GEO, 50 Mbit/s, 2 % of loss", m.Points("geo-loss", {}), 0),
+    "shallow": ("1 Gbit/s, 80 ms, 0.1 BDP", m.Points("shallow", {}), causes.START_UP, 40),
+    "geo-loss": ("GEO, 50 Mbit/s, 2 % of loss", m.Points("geo-loss", {}), causes.START_UP, 0),
 }
-for name, (what, points, cost) in HARD.items():
-    m.each(name, f"{what}: BBR's goodput less 3 %, at no more than its p95", [points], as_bbr, ["bbr"], cost_s=cost)
+for name, (what, points, cause, cost) in HARD.items():
+    m.each(name, f"{what}: BBR's goodput less 3 %, at no more than its p95", [points], as_bbr, ["bbr"], cause, cost)
 
 
 def near_the_best(e: Evidence, run: RunKey, others: Others) -> tuple[bool, str]:
@@ -130,13 +133,16 @@ def times_s(e: Evidence, run: RunKey) -> tuple[float, float]:
     return time, time
 
 
-m.each("bursts", "600 kB each 2.6 s: no later than Reno", [m.Points("bursts", {})], no_later, ["reno"])
+m.each(
+    "bursts", "600 kB each 2.6 s: no later than Reno", [m.Points("bursts", {})], no_later, ["reno"], causes.DRAINED_IDLE
+)
 m.each(
     "transfers",
     "100 kB and 1 MB on GEO: no later than Reno, each",
     [m.Points("transfers", {"flow.main.bytes": (100_000, 1_000_000)})],
     no_later,
     ["reno"],
+    causes.SPACED,
 )
 
 LEAST_DRAW, NEARLY_ALL, LEAST_OF_ANY = 0.85, 0.95, 0.5
@@ -159,6 +165,7 @@ def _sweep(name: str, count: int, cost_s: int) -> None:
         f"real_networks-{name}",
         paper=f"{count} networks drawn at random: from 10 s after any change 95 % have 0.85 of (1 - loss) x link",
         needs=[DRAWN[i] for i in numbers],
+        cause=causes.OWN_RATE,
         cost_s=cost_s,
     )
     def check(e: Evidence) -> Verdict:
@@ -172,4 +179,3 @@ def _sweep(name: str, count: int, cost_s: int) -> None:
 
 
 _sweep("sweep-few", FEW_DRAWS, 0)
-_sweep("sweep", draws.DRAWS, 600)
