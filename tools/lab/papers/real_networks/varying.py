@@ -36,15 +36,25 @@ m.each(
     [m.Points("cellular", {"link.bottleneck.forward.trace": TRACES})],
     undominated,
     beside=IN_TREE,
+    cause=causes.SMALL_STEPS,
     cost_s=70,
 )
-m.each("starlink", f"Starlink-like trace: {NOBODY_BETTER}", [m.Points("starlink", {})], undominated, IN_TREE, cost_s=80)
+m.each(
+    "starlink",
+    f"Starlink-like trace: {NOBODY_BETTER}",
+    [m.Points("starlink", {})],
+    undominated,
+    beside=IN_TREE,
+    cause=causes.OWN_RATE,
+    cost_s=80,
+)
 m.each(
     "rate-steps",
     f"2 to 40 Mbit/s, another rate each 0.1 or 0.5 s: {NOBODY_BETTER}",
     [m.Points("rate-steps", {"event.0.every_s+event.0.at_s": (0.1, 0.5)})],
     undominated,
     beside=IN_TREE,
+    cause=causes.SMALL_STEPS,
     cost_s=70,
 )
 
@@ -110,6 +120,7 @@ m.each(
     [m.Points("slots", {"link.bottleneck.forward.slot_ms+link.bottleneck.reverse.slot_ms": (5, 10)})],
     near_the_best,
     beside=IN_TREE,
+    cause=causes.OWN_RATE,
     cost_s=90,
 )
 
