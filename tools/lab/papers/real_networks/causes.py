@@ -27,6 +27,3 @@ JOINS_LATE = (
     "a flow that comes counts the queue that stands as its path, and drains take more than a minute to even that out "
     "(2 flows: Jain 0.86 after 15 s, 0.97 after 75 s)"
 )
-DRAINS_APART = (
-    "drains go by the clocks of the hosts, and where these differ no flow sees the path without the others' queue"
-)

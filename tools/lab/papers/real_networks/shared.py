@@ -95,7 +95,7 @@ m.each(
     "10 and 40 flows, 20 to 140 ms, random starts, clocks anywhere: Jain at least 0.95, queue at most 4 packets a flow",
     [m.Points("equal-rtt", {"+".join(f"flow.{group}.count" for group in GROUPS): (2, 8)})],
     _equal(0.95, "flows of mixed round trips"),
-    cause=causes.DRAINS_APART,
+    cause=causes.JOINS_LATE,
     cost_s=30,
 )
 
