@@ -10,6 +10,7 @@ point of the sweep of a variant.
 """
 
 import copy
+import functools
 import itertools
 import tomllib
 from dataclasses import dataclass
@@ -94,13 +95,13 @@ def variants(name: str) -> list[str]:
     return list(read(find(name.partition("@")[0]).path).get("variant", {}))
 
 
-def read(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Raw tables of a file, its bases merged in, with its variants and theirs."""
+def read(path: Path, seen: tuple[Path, ...] = (), variant: str = "") -> dict[str, Any]:
+    """Raw tables of a file, its bases merged in, with its variants and theirs; of a file with ``variant`` that one."""
     path = path.resolve()
     if path in seen:
         raise LabError(f"{path.name}: base: {' -> '.join(p.stem for p in (*seen, path))} goes in a circle")
     try:
-        data = tomllib.loads(path.read_text())
+        data = _own(_parsed(path.read_text()), variant)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise LabError(f"{path}: not valid TOML: {err}") from err
     _beside(data, path.parent)
@@ -110,11 +111,25 @@ def read(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
             raise LabError(f"{path}: remove: there is no base to remove keys of")
         return data
     beside = path.parent / f"{base}.toml"
-    parent = read(beside if beside.is_file() else find(str(base)).path, (*seen, path))
+    parent = read(beside if beside.is_file() else find(str(base)).path, (*seen, path), variant)
     parent.pop("abstract", None)
     parent.pop("sweep", None)
     remove(parent, removed, str(path))
     return merge(parent, data)
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str) -> dict[str, Any]:
+    """Tables of a text, which are not changed: a file of many variants is read once for each."""
+    return tomllib.loads(text)
+
+
+def _own(data: dict[str, Any], variant: str) -> dict[str, Any]:
+    """A copy, of many variants with the one that is wanted."""
+    every = data.get("variant")
+    if isinstance(every, dict) and variant in every:
+        data = data | {"variant": {variant: every[variant]}}
+    return copy.deepcopy(data)
 
 
 def _beside(data: dict[str, Any], directory: Path) -> None:
@@ -226,7 +241,7 @@ def _number(part: str, of: list[Any], where: str) -> int:
 def load(name: str, sets: list[str] | None = None) -> list[Point]:
     """Load a scenario with ``--set`` overrides; each point of its sweep, or the one that is named."""
     address = find(name)
-    data = chosen(read(address.path), address)
+    data = chosen(read(address.path, variant=address.variant), address)
     for table in OF_OTHERS:
         data.pop(table, None)
     for item in sets or []:
