@@ -6,10 +6,10 @@
  * Runs at the clsact hook of a host's interface: what leaves the host carries
  * timestamps of a clock that is OFFSET_US microseconds ahead (negative: behind)
  * and runs SKEW_PPB billionths fast (negative: slow) since the first packet, what
- * comes back is restored, so that the host itself
- * notices nothing. With STANDS timestamps of a connection stay as they were in its
- * SYN, as of a receiver that hides how long packets took. Rewritten are TSval and TSecr of RFC 7323 (milliseconds)
- * and the arrival time in the Santa Cruz option (microseconds).
+ * comes back is restored, so that the host itself notices nothing. With STANDS
+ * timestamps of a connection stay as they were in its SYN, as of a receiver that
+ * hides how long packets took. Rewritten are TSval and TSecr of RFC 7323
+ * (milliseconds) and the arrival time in the Santa Cruz option (microseconds).
  *
  *	clang -O2 -g -target bpf -DSKEW_PPB=200000 -DOFFSET_US=0LL \
  *		-DSTANDS=0 -c skew.c -o skew.o
