@@ -9,6 +9,7 @@
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
 #include "hetcc/cc_window.h"
+#include "hetcc/cubic_law.h"
 #include "hetcc/forward_level.h"
 #include "hetcc/loss_delay.h"
 #include "hetcc/santacruz_law.h"
@@ -25,10 +26,8 @@
 /* Drains are at least so many round trips apart: 1 % of the rate */
 #define SANTACRUZ_DRAIN_RTTS	32U
 #define SANTACRUZ_BUSY_PKTS	8U
-/* So many rounds without reaching the operating point: the law does not hold the queue */
-#define SANTACRUZ_AWAY_ROUNDS	32U
-#define SANTACRUZ_AWAY_MAX	63
-#define SANTACRUZ_LOSS_MAX	(U16_MAX / 50)
+/* A drain is as long as that of other flows with other round trips, to meet theirs */
+#define SANTACRUZ_DRAIN_MS	200U
 
 CC_PARAM_MILLI(n_op, 3000, 500, 1000000,
 	       "packets to keep in the bottleneck queue (0.5..1000); default 3");
@@ -67,9 +66,9 @@ struct santacruz {
 			u32 before;
 			u32 ref_us;
 			u32 ref_pkts;
-			u32 near_stamp;
 			u32 left_us;
-			u32 lost;
+			u32 near_ms;
+			u32 cut_ms;
 		};
 		struct santacruz_paper pp;
 	};
@@ -78,19 +77,17 @@ struct santacruz {
 	u32 tick:3,
 	    source:2,
 	    phase:2,
-	    grew:2,
-	    run:4,
+	    run:5,
 	    probing:2,
-	    lifted:1,
+	    compete:1,
 	    lowering:1,
 	    sudden:1,
 	    coarse:1,
 	    reduced:2,
-	    away:6,
 	    paper:1;
 };
 
-#define SANTACRUZ_RUN_MAX	15
+#define SANTACRUZ_RUN_MAX	31
 
 /* Packets in Q8 from a parameter in thousandths: 10^6 * 2^8 < 2^32 */
 static s32 santacruz_milli_to_q8(unsigned int milli)
@@ -126,13 +123,37 @@ static s32 santacruz_n(const struct santacruz *sc)
 	return santacruz_queue(sc, sc->lv.level_us);
 }
 
-static s32 santacruz_op(const struct santacruz *sc)
+/* Segments that the stack sends at once: the rule of tcp_tso_autosize() */
+static u32 santacruz_burst_pkts(const struct sock *sk)
 {
-	s32 op = santacruz_law_op(sc->window, santacruz_milli_to_q8(READ_ONCE(n_op)));
-	u32 noise_us = sc->lv.spread >> FORWARD_LEVEL_SPREAD_SHIFT;
-	s32 spread = santacruz_queue(sc, noise_us - min(noise_us, santacruz_tick_us(sc)));
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 bytes = READ_ONCE(sk->sk_pacing_rate) >>
+		    READ_ONCE(sk->sk_pacing_shift);
+	u32 halvings = tcp_min_rtt(tp) >> 9;
 
-	return op + max(spread - QUEUE_PKTS_ONE, 0);
+	if (!sk_can_gso(sk))
+		return 1;
+	if (halvings < 32)
+		bytes += sk->sk_gso_max_size >> halvings;
+	return div_u64(min_t(u64, bytes, sk->sk_gso_max_size),
+		       max(tp->mss_cache, 1U));
+}
+
+/* The operating point: n_op, what the own bursts put there, and the link's noise */
+static s32 santacruz_op(const struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	s32 op = santacruz_law_op(sc->window, santacruz_milli_to_q8(READ_ONCE(n_op)));
+	u32 noise_us = forward_level_noise_us(&sc->lv);
+	s32 spread = santacruz_queue(sc, noise_us - min(noise_us, santacruz_tick_us(sc)));
+	s32 burst = (santacruz_burst_pkts(sk) - 1) << QUEUE_PKTS_SHIFT;
+
+	return op + max3(spread - QUEUE_PKTS_ONE, burst, 0);
+}
+
+static u32 santacruz_now_ms(const struct tcp_sock *tp)
+{
+	return (u32)div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
 }
 
 static u8 santacruz_best_source(const struct tcp_sock *tp)
@@ -192,8 +213,8 @@ static void santacruz_init(struct sock *sk)
 		return;
 	}
 	sc->end = tp->delivered;
-	sc->lost = tp->lost;
-	sc->near_stamp = tcp_jiffies32;
+	sc->near_ms = santacruz_now_ms(tp);
+	loss_delay_init(&sc->loss);
 	santacruz_set_window(sk, cc_window_is_fresh(tp) ?
 			     SANTACRUZ_LAW_WINDOW_MAX : tcp_snd_cwnd(tp));
 	cc_window_want_pacing(sk);
@@ -249,7 +270,7 @@ static bool santacruz_tick_too_coarse(struct sock *sk)
 				santacruz_milli_to_q8(READ_ONCE(n_op))),
 				pkts_ns, 1000 * QUEUE_PKTS_ONE);
 
-	if (sc->paper || sc->source != SANTACRUZ_TSTAMP || sc->tick < 1)
+	if (sc->source != SANTACRUZ_TSTAMP || sc->tick < 1)
 		return false;
 	return santacruz_tick_us(sc) * SANTACRUZ_TICKS_PER_RTT >
 	       tcp_min_rtt(tcp_sk(sk)) ||
@@ -263,7 +284,7 @@ static u32 santacruz_receive_us(struct sock *sk, u32 now_us)
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (santacruz_tick_too_coarse(sk)) {
+	if (!sc->paper && santacruz_tick_too_coarse(sk)) {
 		sc->coarse = 1;
 		santacruz_use_clock(sc, SANTACRUZ_RTT, 1);
 	}
@@ -294,28 +315,14 @@ static bool santacruz_times(struct sock *sk, s32 rtt_us, u32 *s_us, u32 *r_us)
 	return true;
 }
 
-/* Segments that the stack sends at once: the rule of tcp_tso_autosize() */
-static u32 santacruz_burst_pkts(const struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 bytes = READ_ONCE(sk->sk_pacing_rate) >>
-		    READ_ONCE(sk->sk_pacing_shift);
-	u32 halvings = tcp_min_rtt(tp) >> 9;
-
-	if (halvings < 32)
-		bytes += sk->sk_gso_max_size >> halvings;
-	return div_u64(min_t(u64, bytes, sk->sk_gso_max_size),
-		       max(tp->mss_cache, 1U));
-}
-
-/* An ACK of a whole burst tells of its last packet, which waited for our own first */
-static u32 santacruz_own_burst_us(const struct sock *sk, u32 acked)
+/* Delay that the round trip does not show is not believed */
+static u32 santacruz_believed(const struct sock *sk, u32 off_us, u32 rtt_us)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	u32 burst = min(acked, santacruz_burst_pkts(sk));
+	u32 min_us = tcp_min_rtt(tcp_sk(sk));
+	u32 most_us = sc->lv.base_us + rtt_us - min(rtt_us, min_us);
 
-	return burst < 2 ? 0 : fixed_mul_div(burst - 1,
-				forward_level_pkts_ns(&sc->lv), 1000);
+	return sc->lv.primed && (s32)(off_us - most_us) > 0 ? most_us : off_us;
 }
 
 /* Offset of the packet that caused the ACK; false if there is none */
@@ -326,10 +333,11 @@ static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 	u32 s_us, r_us, flight = rs->delivered > 0 ? rs->delivered : 1;
 
 	if (rs->rtt_us > 0)
-		loss_delay_sample(&sc->loss, rs->rtt_us);
+		loss_delay_sample(&sc->loss, rs->rtt_us, max(rs->acked_sacked, 1U),
+				  tcp_snd_cwnd(tcp_sk(sk)), tcp_sk(sk)->sacked_out);
 	if (!santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
 		return false;
-	*off_us = r_us - s_us - santacruz_own_burst_us(sk, rs->acked_sacked);
+	*off_us = santacruz_believed(sk, r_us - s_us, rs->rtt_us);
 	forward_level_sample(&sc->lv, *off_us, flight);
 	return true;
 }
@@ -338,8 +346,7 @@ static void santacruz_reduce(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-
-	bool startup = sc->phase == SANTACRUZ_STARTUP;
+	u32 window = min(sc->window, tcp_snd_cwnd(tp));
 
 	if (sc->reduced)
 		return;
@@ -347,31 +354,9 @@ static void santacruz_reduce(struct sock *sk)
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
 	sc->lowering = 0;
-	sc->prior = min(sc->window, tcp_snd_cwnd(tp));
-	santacruz_set_window(sk, santacruz_law_reduce(sc->prior));
-	if (startup)
-		sc->prior = 0;
-}
-
-/*
- * More is lost than the link loses where no queue shows. In start-up that is not known
- * yet: a sixteenth.
- */
-static bool santacruz_heavy_loss(const struct santacruz *sc)
-{
-	if (sc->phase == SANTACRUZ_STARTUP)
-		return sc->loss.rate > U16_MAX / 32;
-	return sc->loss.rate > U16_MAX / 32;
-}
-
-/*
- * A loss can be random only while the law holds the queue: the operating point was
- * reached of late. Where it is never reached, the queue is shorter, or others fill it.
- */
-static bool santacruz_congested(const struct santacruz *sc, bool full)
-{
-	return full || sc->grew == 2 || !READ_ONCE(discriminate) ||
-	       sc->away >= clamp(sc->window / 2, 4U, SANTACRUZ_AWAY_ROUNDS) || santacruz_heavy_loss(sc);
+	sc->prior = cubic_law_max(window, sc->prior);
+	sc->cut_ms = santacruz_now_ms(tp);
+	santacruz_set_window(sk, cubic_law_reduce(window));
 }
 
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
@@ -382,37 +367,29 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 
 	if (rs->losses <= 0)
 		return;
-	congested = santacruz_congested(sc, loss_delay_lost(&sc->loss, rtt_us,
-				sc->phase == SANTACRUZ_STARTUP));
-	trace_loss(sk, santacruz_n(sc), sc->grew, congested);
-	if (congested)
-		santacruz_reduce(sk);
+	loss_delay_lost(&sc->loss, rtt_us, tcp_min_rtt(tcp_sk(sk)), rs->losses);
+	congested = !READ_ONCE(discriminate) || sc->compete || loss_delay_full(&sc->loss) ||
+		    loss_delay_heavy(&sc->loss);
+	trace_loss(sk, santacruz_n(sc), sc->compete, congested);
+	if (!congested)
+		return;
+	santacruz_reduce(sk);
 }
 
-/* Has the operating point, without what noise adds to it, been reached? */
-static void santacruz_hold(struct santacruz *sc)
+/* After a congestion as CUBIC, before it by 1, 2, 4... */
+static u32 santacruz_target(const struct sock *sk, bool shows)
 {
-	s32 op = santacruz_law_op(sc->window,
-				  santacruz_milli_to_q8(READ_ONCE(n_op)));
+	const struct santacruz *sc = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 window;
 
-	if (sc->window >= sc->prior)
-		sc->away = min(sc->away + 1, SANTACRUZ_AWAY_MAX);
-	if (santacruz_n(sc) >= op - santacruz_milli_to_q8(READ_ONCE(delta)))
-		sc->away = 0;
-}
-
-/* The state diagram of the 2000 paper */
-static void santacruz_count_growth(struct santacruz *sc, s32 previous)
-{
-	s32 tolerance = santacruz_milli_to_q8(READ_ONCE(delta));
-	s32 noise = tolerance + tolerance / 2 +
-		    santacruz_queue(sc, santacruz_tick_us(sc) +
-				    (sc->lv.spread >> FORWARD_LEVEL_SPREAD_SHIFT));
-
-	if ((s64)santacruz_n(sc) - previous > noise && sc->run < 3)
-		sc->grew = min(sc->grew + 1, 2);
-	else
-		sc->grew = 0;
+	if (!sc->prior || (!sc->compete && !loss_delay_full(&sc->loss) &&
+			   !loss_delay_heavy(&sc->loss)))
+		return sc->window + santacruz_law_raise(sc->window, shows, sc->run);
+	window = cubic_law_window(sc->prior, santacruz_now_ms(tp) - sc->cut_ms,
+				  (tp->srtt_us >> 3) / USEC_PER_MSEC);
+	window = clamp(window, sc->window, sc->window + sc->window / 2);
+	return shows ? min(window, sc->window + 1) : window;
 }
 
 static void santacruz_raise(struct sock *sk, s32 op)
@@ -422,11 +399,71 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	sc->lowering = 0;
 	if (sc->reduced || !tcp_is_cwnd_limited(sk))
 		return;
-	santacruz_set_window(sk, sc->window +
-			     santacruz_law_raise(sc->window, santacruz_n(sc) >=
-			op - santacruz_milli_to_q8(READ_ONCE(n_op)) / 2, sc->run,
-			sc->prior));
+	santacruz_set_window(sk, santacruz_target(sk, !sc->compete &&
+			santacruz_n(sc) >= op - santacruz_milli_to_q8(READ_ONCE(n_op)) / 2));
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
+}
+
+static bool santacruz_drain_due(const struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtt_ms = (tp->srtt_us >> 3) / USEC_PER_MSEC;
+	u32 period_ms = max_t(u32, READ_ONCE(drain_s) * MSEC_PER_SEC,
+			      rtt_ms * SANTACRUZ_DRAIN_RTTS);
+
+	return READ_ONCE(drain_s) && sc->phase == SANTACRUZ_STEADY &&
+	       santacruz_now_ms(tp) - sc->near_ms > period_ms;
+}
+
+static void santacruz_begin_drain(struct sock *sk, u32 before)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+
+	sc->phase = SANTACRUZ_DRAIN;
+	sc->run = 0;
+	sc->lowering = 0;
+	sc->before = max(sc->window, before);
+	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
+	sc->ref_us = sc->lv.level_us;
+	santacruz_set_window(sk, santacruz_law_drain(sc->window, santacruz_n(sc)));
+}
+
+/*
+ * The queue is not empty though a drain left nothing of ours in it. What it is after one
+ * drain and after the next is the path's. Else others fill it.
+ */
+static void santacruz_drain_failed(struct santacruz *sc)
+{
+	u32 us = min(sc->left_us, sc->ref_us);
+
+	if (sc->left_us && max(sc->left_us, sc->ref_us) - us <= us / 8) {
+		forward_level_raise_base(&sc->lv, us);
+		sc->left_us = 0;
+	} else {
+		sc->left_us = sc->ref_us;
+		sc->compete = READ_ONCE(compete);
+	}
+}
+
+/* As long as that of other flows with other round trips, to meet theirs */
+static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 now_ms = santacruz_now_ms(tcp_sk(sk));
+
+	sc->ref_us = min(sc->ref_us, level_us);
+	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
+	if (sc->run < 3 || now_ms - sc->near_ms < SANTACRUZ_DRAIN_MS)
+		return;
+	sc->near_ms = now_ms;
+	sc->phase = SANTACRUZ_STEADY;
+	sc->run = 0;
+	if (santacruz_queue(sc, sc->ref_us) > op + santacruz_milli_to_q8(READ_ONCE(delta)))
+		santacruz_drain_failed(sc);
+	else
+		sc->left_us = 0;
+	santacruz_set_window(sk, max(sc->before, sc->window));
 }
 
 static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
@@ -438,21 +475,24 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 		.first_pkts = sc->ref_pkts,
 		.now_pkts = sc->lv.sent_pkts,
 		.pkts_ns = forward_level_pkts_ns(&sc->lv),
-		.sudden = sc->sudden,
 	};
+	bool grew = santacruz_law_grew(&a, santacruz_tick_us(sc));
 
 	sc->run = 0;
-	if (!sc->lowering) {
-		sc->before = sc->window;
-	} else if (santacruz_law_unanswered(&a) &&
-		   !santacruz_law_grew(&a, santacruz_tick_us(sc))) {
+	if (sc->lowering && santacruz_law_unanswered(&a) &&
+	    !(sc->sudden && grew)) {
+		if (!sc->sudden) {
+			santacruz_begin_drain(sk, sc->window);
+			return;
+		}
 		forward_level_raise_base(&sc->lv, level_us);
-		sc->lifted = 1;
 		sc->lowering = 0;
 		santacruz_set_window(sk, max(sc->before, sc->window));
 		return;
 	}
-	if (!sc->lowering || santacruz_law_grew(&a, santacruz_tick_us(sc))) {
+	if (!sc->lowering)
+		sc->before = sc->window;
+	if (!sc->lowering || grew) {
 		sc->sudden = last_us < level_us / 4;
 		sc->lowering = 1;
 		sc->ref_us = level_us;
@@ -467,9 +507,11 @@ static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	s32 tolerance = santacruz_milli_to_q8(READ_ONCE(delta));
-	s32 op = santacruz_op(sc);
+	s32 op = santacruz_op(sk);
 
-	if (santacruz_n(sc) > op + tolerance) {
+	if (sc->compete) {
+		santacruz_raise(sk, op);
+	} else if (santacruz_n(sc) > op + tolerance) {
 		if (!rs->is_app_limited)
 			santacruz_lower(sk, level_us, last_us, op);
 	} else if (santacruz_n(sc) < max(op - tolerance, 1)) {
@@ -480,52 +522,6 @@ static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
 	}
 }
 
-static bool santacruz_drain_due(const struct sock *sk)
-{
-	const struct santacruz *sc = inet_csk_ca(sk);
-	u32 rtt_us = tcp_sk(sk)->srtt_us >> 3;
-	u32 period = max_t(u32, READ_ONCE(drain_s) * HZ,
-			   usecs_to_jiffies(rtt_us * SANTACRUZ_DRAIN_RTTS));
-
-	return READ_ONCE(drain_s) && sc->phase == SANTACRUZ_STEADY &&
-	       tcp_jiffies32 - sc->near_stamp > period;
-}
-
-static void santacruz_begin_drain(struct sock *sk)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-
-	sc->phase = SANTACRUZ_DRAIN;
-	sc->run = 0;
-	sc->lowering = 0;
-	sc->before = sc->window;
-	santacruz_set_window(sk, santacruz_law_drain(sc->window, santacruz_n(sc)));
-}
-
-/*
- * The first round still had packets from before the drain. What two drains in a row
- * leave is the path's.
- */
-static void santacruz_drain(struct sock *sk, u32 level_us)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-	u32 left_us = level_us;
-
-	if (sc->run++ < 2)
-		return;
-	if (sc->left_us) {
-		left_us = min(level_us, sc->left_us);
-		forward_level_raise_base(&sc->lv, left_us);
-		left_us = 0;
-	}
-	sc->left_us = left_us;
-	sc->lifted = 0;
-	sc->near_stamp = tcp_jiffies32;
-	sc->phase = SANTACRUZ_STEADY;
-	sc->run = 0;
-	santacruz_set_window(sk, max(sc->before, sc->window));
-}
-
 static void santacruz_end_startup(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
@@ -533,7 +529,7 @@ static void santacruz_end_startup(struct sock *sk)
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
 	sc->lowering = 0;
-	sc->near_stamp = tcp_jiffies32;
+	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 }
 
 /* The whole round had to wait: the pipe was full with what was sent then */
@@ -583,56 +579,52 @@ static void santacruz_startup_rate(struct sock *sk, u32 off_us)
 	forward_level_service(&sc->lv, us, pkts);
 }
 
-static void santacruz_near(struct santacruz *sc, s32 previous, s32 op)
+/* The queue was empty or nearly so: nobody fills it */
+static void santacruz_near(struct sock *sk, s32 previous, s32 op, u32 off_us)
 {
+	struct santacruz *sc = inet_csk_ca(sk);
+
 	if (santacruz_n(sc) > op / 4)
 		return;
 	if (previous <= op / 4)
-		forward_level_noise(&sc->lv);
-	if (sc->lifted)
-		return;
-	sc->near_stamp = tcp_jiffies32;
+		forward_level_noise(&sc->lv, off_us);
+	if (sc->phase != SANTACRUZ_DRAIN)
+		sc->near_ms = santacruz_now_ms(tcp_sk(sk));
+	sc->compete = 0;
 	sc->left_us = 0;
 }
 
-static void santacruz_round(struct sock *sk, const struct rate_sample *rs)
+static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
+			    u32 off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	s32 previous = santacruz_n(sc), op = santacruz_op(sc);
-	u32 level_us, lost, last_us = sc->lv.level_us;
+	s32 previous = santacruz_n(sc), op = santacruz_op(sk);
+	u32 level_us, last_us = sc->lv.level_us;
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
-	lost = tp->lost - sc->lost;
-	loss_delay_round(&sc->loss, lost, tp->delivered - sc->end + lost,
-			 false);
+	loss_delay_round(&sc->loss, sc->lv.level_us, rs->delivered);
 	sc->end = tp->delivered;
-	sc->lost = tp->lost;
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)
 		forward_level_service(&sc->lv, rs->interval_us, rs->delivered);
 	if (!forward_level_round(&sc->lv))
 		return;
 	level_us = sc->lv.level_us;
-	santacruz_count_growth(sc, previous);
-	santacruz_near(sc, previous, op);
-	if (tcp_is_cwnd_limited(sk) && sc->phase != SANTACRUZ_STARTUP)
-		santacruz_hold(sc);
+	santacruz_near(sk, previous, op, off_us);
 	if (sc->phase == SANTACRUZ_STARTUP)
 		santacruz_check_startup(sk, op);
 	else if (sc->phase == SANTACRUZ_DRAIN)
-		santacruz_drain(sk, level_us);
+		santacruz_drain(sk, level_us, op);
 	else if (santacruz_drain_due(sk))
-		santacruz_begin_drain(sk);
+		santacruz_begin_drain(sk, 0);
 	else
 		santacruz_steer(sk, rs, level_us, last_us);
 	trace_interval(sk, santacruz_n(sc), level_us, forward_level_pkts_ns(&sc->lv),
-		       sc->grew, sc->source, sc->phase);
-	if (!sc->lv.round) {
+		       sc->compete, sc->source, sc->phase);
+	if (!sc->lv.round)
 		forward_level_next_epoch(&sc->lv);
-		sc->lost = tp->lost;
-		}
 }
 
 /* Up to the window by slow start, down to it at once */
@@ -763,7 +755,7 @@ static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 off_us;
+	u32 off_us = 0;
 
 	if (tp->rx_opt.saw_tstamp)
 		santacruz_probe_tick(sc, tp->rx_opt.rcv_tsval,
@@ -775,7 +767,7 @@ static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 	if (santacruz_sample(sk, rs, &off_us) &&
 	    sc->phase == SANTACRUZ_STARTUP)
 		santacruz_startup_rate(sk, off_us);
-	santacruz_round(sk, rs);
+	santacruz_round(sk, rs, off_us);
 	santacruz_loss(sk, rs);
 	santacruz_set_cwnd(sk, rs->acked_sacked);
 	cc_window_pace(sk);
@@ -817,11 +809,11 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 	if (new_state == TCP_CA_CWR && old != TCP_CA_CWR) {
 		santacruz_reduce(sk);
 	} else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss) {
-		sc->prior = min(sc->window, max(tcp_snd_cwnd(tcp_sk(sk)),
-						tcp_sk(sk)->prior_cwnd));
+		sc->prior = cubic_law_max(min(sc->window, max(tcp_snd_cwnd(tcp_sk(sk)),
+						tcp_sk(sk)->prior_cwnd)), sc->prior);
+		sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
 		santacruz_set_window(sk, sc->prior / 2);
 		sc->phase = SANTACRUZ_STARTUP;
-		sc->grew = 0;
 		sc->run = 0;
 		sc->lowering = 0;
 	}

@@ -14,39 +14,36 @@
 
 /* Rounds of an epoch; what is remembered is of this epoch and the one before */
 #define FORWARD_LEVEL_EPOCH	8
-/* The mean of the delays: a weight of 1/16 for each sample */
-#define FORWARD_LEVEL_MEAN_SHIFT	4
-/* What it exceeds the level by: 1/8 for each round */
+/* Noise: a weight of 1/8 for each round; 2^24 us at most */
 #define FORWARD_LEVEL_SPREAD_SHIFT	3
 /* A delay counts as 2^26 us (67 s) at most */
 #define FORWARD_LEVEL_MAX_US	((u32)1 << 26)
+#define FORWARD_LEVEL_NOISE_MAX_US	((u32)1 << 22)
 
 /**
  * struct forward_level - what the packets of the last rounds had to wait
  * @base_us: offset on the empty path
  * @min_us: least offset of the round
  * @sent_pkts: packets in flight when that one was sent
- * @mean: mean delay above the base, FORWARD_LEVEL_MEAN_SHIFT more bits
  * @level_us: the last round's least delay above the base
- * @spread: what the mean exceeds it by, and what it differs by from round to round,
- *	FORWARD_LEVEL_SPREAD_SHIFT more bits
  * @pkts_ns: least service time of a packet over a round; of this and of the previous
  *	epoch, 0: unknown
  * @primed: the base is known
  * @fresh: the round has a sample
  * @round: of the epoch, 0..FORWARD_LEVEL_EPOCH - 1
+ * @spread: twice what packets of a round without queue had to wait more than the one
+ *	that waited least, FORWARD_LEVEL_SPREAD_SHIFT more bits
  */
 struct forward_level {
 	u32 base_us;
 	u32 min_us;
 	u32 sent_pkts;
-	u32 mean;
 	u32 level_us;
-	u32 spread;
 	u32 pkts_ns[2];
 	u32 primed:1,
 	    fresh:1,
-	    round:3;
+	    round:3,
+	    spread:27;
 };
 
 /* Delay of an offset above the base: 0 below it */
@@ -66,7 +63,6 @@ static inline void forward_level_reset(struct forward_level *e)
 {
 	e->primed = 0;
 	e->fresh = 0;
-	e->mean = 0;
 }
 
 /**
@@ -82,12 +78,6 @@ static inline void forward_level_sample(struct forward_level *e, u32 off_us,
 		e->primed = 1;
 		e->base_us = off_us;
 	}
-	/* The mean is of this round. 2^26 * 2^4 < 2^31 */
-	if (!e->fresh)
-		e->mean = forward_level_delay_us(e, off_us) <<
-			  FORWARD_LEVEL_MEAN_SHIFT;
-	e->mean += forward_level_delay_us(e, off_us) -
-		   (e->mean >> FORWARD_LEVEL_MEAN_SHIFT);
 	if (e->fresh && (s32)(off_us - e->min_us) >= 0)
 		return;
 	e->fresh = 1;
@@ -134,18 +124,23 @@ static inline void forward_level_next_epoch(struct forward_level *e)
 	e->pkts_ns[0] = 0;
 }
 
+/* Microseconds that delays differ by where there is no queue */
+static inline u32 forward_level_noise_us(const struct forward_level *e)
+{
+	return e->spread >> FORWARD_LEVEL_SPREAD_SHIFT;
+}
+
 /**
  * forward_level_noise() - the round just over had no queue
  * @e: estimator
- *
- * What delays there differ by is the link's noise: twice what the mean exceeds the least.
+ * @off_us: offset of any packet of it
  */
-static inline void forward_level_noise(struct forward_level *e)
+static inline void forward_level_noise(struct forward_level *e, u32 off_us)
 {
-	u32 mean_us = e->mean >> FORWARD_LEVEL_MEAN_SHIFT;
+	u32 us = forward_level_delay_us(e, off_us);
 
-	e->spread += 2 * (mean_us - min(mean_us, e->level_us)) -
-		     (e->spread >> FORWARD_LEVEL_SPREAD_SHIFT);
+	us = min_t(u32, us - min(us, e->level_us), FORWARD_LEVEL_NOISE_MAX_US);
+	e->spread += 2 * us - forward_level_noise_us(e);
 }
 
 /**
@@ -178,7 +173,6 @@ static inline void forward_level_raise_base(struct forward_level *e, u32 us)
 {
 	e->base_us += us;
 	e->level_us -= min(e->level_us, us);
-	e->mean -= min(e->mean, us << FORWARD_LEVEL_MEAN_SHIFT);
 }
 
 #endif /* HETCC_FORWARD_LEVEL_H */

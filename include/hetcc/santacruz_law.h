@@ -15,6 +15,8 @@
 #define SANTACRUZ_LAW_RAISE_SHIFT	2
 /* A delay answers a smaller window by this part of what it should, or not at all */
 #define SANTACRUZ_LAW_ANSWER_SHIFT	3
+/* Packets in flight in a drain */
+#define SANTACRUZ_LAW_DRAIN_MIN	4U
 
 /**
  * santacruz_law_op() - operating point of a large window
@@ -51,25 +53,19 @@ static inline bool santacruz_law_shows(s32 n, s32 op)
  * @window: packets
  * @shows: a queue shows
  * @run: rounds in a row that have raised it
- * @congested: window at the last congestion, 0: none
  *
  * A queue says that the pipe is full: one packet, as the paper. Nothing queued
  * says nothing about what is missing: 1, 2, 4... packets, up to a quarter of the
- * window, so that a pipe of any size is full after O(log) rounds. Below the window
- * that met congestion, an eighth of what is missing.
+ * window, so that a pipe of any size is full after O(log) rounds.
  *
  * Return: packets, at least 1.
  */
-static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run,
-				      u32 congested)
+static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run)
 {
-	u32 most = window >> (congested ? SANTACRUZ_LAW_RAISE_SHIFT + 2 :
-			      SANTACRUZ_LAW_RAISE_SHIFT);
+	u32 most = window >> SANTACRUZ_LAW_RAISE_SHIFT;
 
 	if (shows)
 		return 1;
-	if (window < congested)
-		most = (congested - window) / 8;
 	return max_t(u32, min_t(u32, 1U << min_t(u32, run, 24), most), 1);
 }
 
@@ -94,36 +90,21 @@ static inline u32 santacruz_law_lower(u32 window, u32 sent, s32 excess)
 }
 
 /**
- * santacruz_law_reduce() - window after congestion
- * @window: packets
- *
- * Half of it, as the papers; of windows above 38 packets less is taken (RFC 3649): 30 %
- * at 1300 packets, 10 % at 83000. b = 0.5 - log2(w / 38) / 28.
- *
- * Return: packets.
- */
-static inline u32 santacruz_law_reduce(u32 window)
-{
-	u32 log = min_t(u32, max_t(u32, fls(window), 6), 17) - 6;
-
-	/* 2^24 * 14 < 2^28 */
-	return window - window * (14 - log) / 28;
-}
-
-/**
  * santacruz_law_drain() - window of a drain
  * @window: packets
  * @n: measured queue, Q8 packets
  *
- * Without the queue and a quarter of the window; half the window at least.
+ * Without the queue, and a quarter of the rest.
  *
- * Return: packets.
+ * Return: packets, at least SANTACRUZ_LAW_DRAIN_MIN, unless @window is less.
  */
 static inline u32 santacruz_law_drain(u32 window, s32 n)
 {
-	u32 pkts = ((u32)max_t(s32, n, 0) >> QUEUE_PKTS_SHIFT) + 1 + window / 4;
+	u32 pkts = (u32)max_t(s32, n, 0) >> QUEUE_PKTS_SHIFT;
+	u32 rest = window - min_t(u32, pkts + 1, window);
 
-	return window - min_t(u32, pkts, window / 2);
+	return min_t(u32, window, max_t(u32, rest - rest / 4,
+					SANTACRUZ_LAW_DRAIN_MIN));
 }
 
 /**
@@ -133,7 +114,6 @@ static inline u32 santacruz_law_drain(u32 window, s32 n)
  * @first_pkts: packets in flight then
  * @now_pkts: and now
  * @pkts_ns: service time of a packet
- * @sudden: the delay came at once, as that of another path does
  */
 struct santacruz_law_answer {
 	u32 first_us;
@@ -141,7 +121,6 @@ struct santacruz_law_answer {
 	u32 first_pkts;
 	u32 now_pkts;
 	u32 pkts_ns;
-	bool sudden;
 };
 
 /**
@@ -174,8 +153,7 @@ santacruz_law_unanswered(const struct santacruz_law_answer *a)
 	/* 2^32 * 2^32 / 1000 < 2^55 */
 	u64 due_us = div_u64((u64)taken * a->pkts_ns, 1000);
 
-	if (a->sudden ? due_us < a->first_us / 2 && taken < a->first_pkts / 2 :
-			due_us < (u64)a->first_us << SANTACRUZ_LAW_ANSWER_SHIFT)
+	if (due_us < a->first_us / 2 && taken < a->first_pkts / 2)
 		return false;
 	return fell_us < min_t(u64, due_us, a->first_us) >> SANTACRUZ_LAW_ANSWER_SHIFT;
 }
