@@ -219,6 +219,13 @@ def test_one_step_an_interval(program: Path, begun: int, pkts: int, window: int,
     assert [x.over for x in left[len(met) :]] == [int(i == pkts) for i in range(pkts + 1)]
 
 
+@pytest.mark.parametrize("way", [1, -1])
+def test_the_sum_saturates(program: Path, way: int) -> None:
+    """Four times the largest D: clocks that leave each other by hours."""
+    left = replay(program, [f"S 0 {way * i * N_MAX % WORD} {i}" for i in range(5)])
+    assert [x.sum_us for x in left] == [0] + [way * N_MAX] * 4
+
+
 def test_a_queue_of_three_by_hand(program: Path) -> None:
     """2 ms a packet: four sent at once, then one every 2 ms; the last of the burst meets three before it."""
     burst = [f"S 0 {2000 * i} {i}" for i in range(1, 5)]
