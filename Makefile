@@ -42,7 +42,7 @@ help:
 	@echo "                     minutes after the kernel's ten): $(BUILD)/demo/report.html"
 	@echo "make check           all tests: estimators, lab, links, modules, Santa Cruz"
 	@echo "                     option, linters, Debian's 6.1, 6.12 and 7.2 headers"
-	@echo "make check-fast      what needs neither kernel nor compiler: a minute"
+	@echo "make check-fast      what needs neither kernel nor compiler: half a minute"
 	@echo "make check-changed   what the changes since main (BASE=...) can touch, and why"
 	@echo "make setup           Debian packages (as root) and the Python environment"
 	@echo "make kernel          the lab's kernel, modules and traffic tools"

@@ -13,6 +13,7 @@
 #include "hetcc/forward_level.h"
 #include "hetcc/loss_delay.h"
 #include "hetcc/santacruz_law.h"
+#include "hetcc/santacruz_paper.h"
 #include "hetcc/tsval_tick.h"
 #include "hetcc/version.h"
 
@@ -41,7 +42,7 @@ CC_PARAM_UINT(discriminate, 1, 0, 1,
 CC_PARAM_UINT(compete, 1, 0, 1,
 	      "1: keep a share beside flows that fill the queue, 0: give way; default 1");
 CC_PARAM_UINT(paper, 0, 0, 1,
-	      "1: the two papers and nothing else; default 0");
+	      "1: the two papers and nothing else, 0: what departs from them too; default 0");
 
 /* Where R of equation 1 comes from */
 enum santacruz_source {
@@ -57,17 +58,22 @@ enum santacruz_phase {
 };
 
 struct santacruz {
-	struct forward_level lv;
-	struct loss_delay loss;
-	u32 end;
-	u32 window;
-	u32 prior;
-	u32 before;
-	u32 ref_us;
-	u32 ref_pkts;
-	u32 left_us;
-	u32 near_ms;
-	u32 cut_ms;
+	union {
+		struct {
+			struct forward_level lv;
+			struct loss_delay loss;
+			u32 end;
+			u32 window;
+			u32 prior;
+			u32 before;
+			u32 ref_us;
+			u32 ref_pkts;
+			u32 left_us;
+			u32 near_ms;
+			u32 cut_ms;
+		};
+		struct santacruz_paper pp;
+	};
 	u32 probe_ts;
 	u32 probe_us;
 	u32 tick:3,
@@ -80,7 +86,8 @@ struct santacruz {
 	    sudden:1,
 	    coarse:1,
 	    company:1,
-	    reduced:2;
+	    reduced:2,
+	    paper:1;
 };
 
 #define SANTACRUZ_RUN_MAX	31
@@ -175,6 +182,26 @@ static void santacruz_set_window(struct sock *sk, u32 window)
 	WRITE_ONCE(tp->snd_ssthresh, sc->window);
 }
 
+/* A window of data: what is in flight now */
+static void santacruz_paper_begin_interval(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	santacruz_paper_begin(&sc->pp, tp->delivered, tcp_packets_in_flight(tp));
+}
+
+static void santacruz_paper_init(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	sc->pp.startup = 1;
+	if (cc_window_is_fresh(tp))
+		tcp_snd_cwnd_set(tp, SANTACRUZ_PAPER_WINDOW_MIN);
+	santacruz_paper_begin_interval(sk);
+}
+
 static void santacruz_init(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
@@ -183,6 +210,11 @@ static void santacruz_init(struct sock *sk)
 	memset(sc, 0, sizeof(*sc));
 	sc->source = santacruz_best_source(tp);
 	sc->tick = santacruz_tick_code(santacruz_best_tick_us(tp, sc->source));
+	sc->paper = READ_ONCE(paper);
+	if (sc->paper) {
+		santacruz_paper_init(sk);
+		return;
+	}
 	sc->end = tp->delivered;
 	sc->near_ms = santacruz_now_ms(tp);
 	loss_delay_init(&sc->loss);
@@ -197,6 +229,11 @@ static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
 		return;
 	sc->source = source;
 	sc->tick = santacruz_tick_code(tick_us);
+	if (sc->paper) {
+		sc->pp.primed = 0;
+		sc->pp.fresh = 0;
+		return;
+	}
 	sc->lowering = 0;
 	forward_level_reset(&sc->lv);
 }
@@ -250,7 +287,7 @@ static u32 santacruz_receive_us(struct sock *sk, u32 now_us)
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (santacruz_tick_too_coarse(sk)) {
+	if (!sc->paper && santacruz_tick_too_coarse(sk)) {
 		sc->coarse = 1;
 		santacruz_use_clock(sc, SANTACRUZ_RTT, 1);
 	}
@@ -641,6 +678,117 @@ static void santacruz_set_cwnd(struct sock *sk, u32 acked)
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 }
 
+/* paper=1: the two papers and nothing else (santacruz_paper.h) */
+
+/* From here on the stack's slow start has nothing to say */
+static void santacruz_paper_set_window(struct sock *sk, u32 window)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, min(window, tp->snd_cwnd_clamp));
+	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, tcp_snd_cwnd(tp)));
+}
+
+static void santacruz_paper_interval_over(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct santacruz_paper *pp = &sc->pp;
+	struct tcp_sock *tp = tcp_sk(sk);
+	s32 sum_us = pp->sum_us;
+
+	if (santacruz_paper_interval(pp, tp->delivered,
+				     santacruz_milli_to_q8(READ_ONCE(n_op)),
+				     santacruz_milli_to_q8(READ_ONCE(delta)),
+				     santacruz_tick_us(sc)))
+		trace_interval(sk, pp->n, sum_us, pp->pkts_ns, pp->count,
+			       sc->source, pp->mode);
+	santacruz_paper_begin_interval(sk);
+}
+
+/* Reno's, until the queue shows */
+static void santacruz_paper_slow_start(struct sock *sk, u32 acked)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	s32 op = santacruz_milli_to_q8(READ_ONCE(n_op));
+
+	if (!tcp_in_slow_start(tp) ||
+	    santacruz_paper_startup_over(&sc->pp, tp->delivered, op)) {
+		sc->pp.startup = 0;
+		santacruz_paper_set_window(sk, tcp_snd_cwnd(tp));
+	} else if (tcp_is_cwnd_limited(sk)) {
+		tcp_slow_start(tp, acked);
+	}
+}
+
+static void santacruz_paper_avoid(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = santacruz_paper_step(&sc->pp, tp->delivered,
+					tcp_snd_cwnd(tp),
+					tcp_is_cwnd_limited(sk));
+
+	santacruz_paper_set_window(sk, cwnd);
+}
+
+static void santacruz_paper_main(struct sock *sk, const struct rate_sample *rs)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 s_us, r_us;
+
+	if (santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
+		santacruz_paper_sample(&sc->pp, s_us, r_us, tp->delivered);
+	if (sc->pp.startup)
+		santacruz_paper_slow_start(sk, rs->acked_sacked);
+	else
+		santacruz_paper_avoid(sk);
+	if (santacruz_paper_reached(tp->delivered, sc->pp.end))
+		santacruz_paper_interval_over(sk);
+	/* For the size of a burst; nothing is paced */
+	cc_window_pace(sk);
+}
+
+/* A loss, once a recovery, or a timeout */
+static u32 santacruz_paper_ssthresh(struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	bool congested = santacruz_paper_congested(&sc->pp) ||
+			 !READ_ONCE(discriminate);
+
+	trace_loss(sk, sc->pp.n, sc->pp.count, congested);
+	return congested ? santacruz_paper_half(cwnd) : cwnd;
+}
+
+static void santacruz_paper_reduce(struct sock *sk, u32 window)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+
+	sc->pp.startup = 0;
+	if (window < tcp_snd_cwnd(tcp_sk(sk)))
+		sc->pp.mode = SANTACRUZ_PAPER_HOLD;
+	santacruz_paper_set_window(sk, window);
+}
+
+/* An ECN mark, or a packet dropped on this host, is congestion */
+static void santacruz_paper_set_state(struct sock *sk, u8 new_state)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (new_state == TCP_CA_Loss) {
+		santacruz_paper_timeout(&sc->pp);
+		santacruz_paper_begin_interval(sk);
+	} else if (!tcp_in_cwnd_reduction(sk) && new_state == TCP_CA_CWR) {
+		santacruz_paper_reduce(sk, santacruz_paper_half(cwnd));
+	} else if (!tcp_in_cwnd_reduction(sk) && new_state == TCP_CA_Recovery) {
+		santacruz_paper_reduce(sk, min(cwnd, tp->snd_ssthresh));
+	}
+}
+
 static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
@@ -650,6 +798,10 @@ static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 	if (tp->rx_opt.saw_tstamp)
 		santacruz_probe_tick(sc, tp->rx_opt.rcv_tsval,
 				     (u32)tp->tcp_mstamp);
+	if (sc->paper) {
+		santacruz_paper_main(sk, rs);
+		return;
+	}
 	if (santacruz_sample(sk, rs, &off_us) &&
 	    sc->phase == SANTACRUZ_STARTUP)
 		santacruz_startup_rate(sk, off_us);
@@ -665,6 +817,8 @@ static u32 santacruz_ssthresh(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
+	if (sc->paper)
+		return santacruz_paper_ssthresh(sk);
 	return clamp(tcp_snd_cwnd(tcp_sk(sk)), SANTACRUZ_LAW_WINDOW_MIN,
 		     sc->window);
 }
@@ -672,8 +826,11 @@ static u32 santacruz_ssthresh(struct sock *sk)
 static u32 santacruz_undo_cwnd(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 cwnd = max(tcp_snd_cwnd(tcp_sk(sk)), sc->prior);
+	u32 cwnd;
 
+	if (sc->paper)
+		return tcp_reno_undo_cwnd(sk);
+	cwnd = max(tcp_snd_cwnd(tcp_sk(sk)), sc->prior);
 	santacruz_set_window(sk, max(sc->window, cwnd));
 	return cwnd;
 }
@@ -683,6 +840,10 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 	struct santacruz *sc = inet_csk_ca(sk);
 	u8 old = inet_csk(sk)->icsk_ca_state;
 
+	if (sc->paper) {
+		santacruz_paper_set_state(sk, new_state);
+		return;
+	}
 	if (new_state == TCP_CA_CWR && old != TCP_CA_CWR) {
 		santacruz_reduce(sk);
 	} else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss) {
@@ -704,7 +865,8 @@ static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 
 	return cc_info_vegas(ext, attr, info,
 			     sc->source,
-			     max(santacruz_n(sc), 0) / QUEUE_PKTS_ONE,
+			     max(sc->paper ? sc->pp.n : santacruz_n(sc), 0) /
+			     QUEUE_PKTS_ONE,
 			     tp->srtt_us >> 3, tcp_min_rtt(tp));
 }
 

@@ -27,8 +27,8 @@ PACKAGES=(
 CHECK_PACKAGES=(
 	clang curl debhelper dh-dkms dkms dpkg-dev gcc-aarch64-linux-gnu
 	gcc-arm-linux-gnueabihf libwrap0 linux-headers-6.12-amd64
-	linux-headers-amd64 mmdebstrap openssh-client shellcheck sparse tshark
-	universal-ctags
+	linux-headers-amd64 mmdebstrap openssh-client shellcheck sparse strace
+	tshark universal-ctags
 )
 VM_PACKAGES=(
 	bpftool cpio dkms linux-headers-6.12-amd64 linux-headers-amd64

@@ -2,6 +2,7 @@
 """A congestion control of the user's own is built, named, run; one that breaks the kernel costs its own runs."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -71,8 +72,24 @@ def test_a_changed_module_of_this_tree_beside_the_original(hetlab: Hetlab, tmp_p
         words = ("--cc", f"{file}@westwood_fr_2", "--cc", "westwood_fr", "--json")
         done = hetlab("run", "bulk", *SHORT, *words, "--out", tmp_path / file.parent.name)
         assert done.returncode == 0, done.stderr
+        told = re.findall(r"the name (\w+) is in use", " ".join(done.stderr.split()))
+        assert told == ["westwood_fr", "westwood_gfr"], "not those of other modules of the same rules"
         first, second = (json.loads(line)["flows"] for line in done.stdout.splitlines())
         assert first[0]["goodput_mbit"] == second[0]["goodput_mbit"]
+
+
+def test_code_for_kernels_of_other_years(hetlab: Hetlab, tmp_path: Path) -> None:
+    """Written as for Linux 3.15 to 6.7, of one file or several folders: built and run unchanged, each change told."""
+    years = sorted(SOURCES.with_name("years").glob("tcp_*.c"))
+    words = [word for file in (*years, SOURCES.with_name("years") / "parts") for word in ("--cc", file)]
+    done = hetlab("run", "bulk", "--set", "duration_s=3", *words, "--json", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    goodput = {run["cc"]: run["flows"][0]["goodput_mbit"] for run in map(json.loads, done.stdout.splitlines())}
+    assert set(goodput) == {file.stem.removeprefix("tcp_") for file in years} | {"parts", "parts_reno"}
+    assert min(goodput.values()) > 1, goodput
+    said = " ".join(done.stderr.split())
+    for change in ("tcp_jiffies32", "min_tso_segs", "pkts_acked", "undo_cwnd", "strlcpy", "kfuncs", "skb_mstamp"):
+        assert change in said
 
 
 def test_several_names_of_one_module(hetlab: Hetlab, tmp_path: Path) -> None:

@@ -102,13 +102,103 @@ def test_exports_of_a_copy_of_the_kernels_file_are_left_out() -> None:
 
 def test_cong_control_of_older_kernels_is_wrapped() -> None:
     old = "static void main_(struct sock *sk, const struct rate_sample *rs)\n{\n}\n"
-    files, notes = adapt.adapt({"a.c": old + TABLE.format(extra=".cong_control = main_,")})
+    files, notes = adapt.adapt({"a.c": old + TABLE.format(extra=".undo_cwnd = u, .cong_control = main_,")})
     text = files["a.c"]
     assert ".cong_control = main__adapted," in text and "\tmain_(sk, rs);" in text
     assert text.index("main__adapted(struct sock") < text.index("struct tcp_congestion_ops")
     assert notes == ["a.c: cong_control(sk, ack, flag, rs) since 6.10, main_() has 2 arguments: wrapped"]
     new = old.replace("sk, const", "sk, u32 ack, int flag, const")
-    assert adapt.adapt({"a.c": new + TABLE.format(extra=".cong_control = main_,")})[1] == []
+    assert adapt.adapt({"a.c": new + TABLE.format(extra=".undo_cwnd = u, .cong_control = main_,")})[1] == []
+
+
+def test_each_operation_of_each_table_is_wrapped() -> None:
+    """Two tables with functions of their own, one of them for today's kernel."""
+    old = "static void {0}(struct sock *sk, const struct rate_sample *rs)\n{{\n}}\n"
+    new = "static void today(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)\n{\n}\n"
+    tables = [TABLE.format(extra=f".cong_control = {f},").split("static struct kobj")[0] for f in ("a", "b", "today")]
+    files, notes = adapt.adapt({"a.c": old.format("a") + old.format("b") + new + "".join(tables)})
+    text = files["a.c"]
+    assert [text.count(f".cong_control = {f},") for f in ("a_adapted", "b_adapted", "today")] == [1, 1, 1]
+    assert sum("wrapped" in note for note in notes) == 2
+
+
+def test_a_function_of_another_file_is_known_by_its_declaration() -> None:
+    header = "void model(struct sock *sk, const struct rate_sample *rs);\n"
+    table = TABLE.format(extra=".cong_control = model,")
+    assert ".cong_control = model_adapted," in adapt.adapt({"a.c": table, "a.h": header})[0]["a.c"]
+    assert ".cong_control = model," in adapt.adapt({"a.c": table})[0]["a.c"]
+
+
+def test_one_that_is_defined_for_several_kernels_is_left_alone() -> None:
+    both = """#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+static void m(struct sock *sk, const struct rate_sample *rs)
+{
+}
+#else
+static void m(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+{
+}
+#endif
+"""
+    text = both + TABLE.format(extra=".undo_cwnd = u, .cong_control = m,")
+    assert adapt.adapt({"a.c": text}) == ({"a.c": text}, [])
+
+
+def test_what_a_table_must_have_and_has_no_more() -> None:
+    files, notes = adapt.adapt({"a.c": TABLE.format(extra=".min_cwnd\t= tcp_reno_min_cwnd,\n\t.tso_segs_goal = g,")})
+    table = files["a.c"].partition("};")[0]
+    assert ".undo_cwnd = tcp_reno_undo_cwnd, .ssthresh\t= tcp_reno_ssthresh," in table
+    assert ".min_tso_segs = g," in table and "min_cwnd\t=" not in table and len(notes) == 3
+    assert adapt.adapt({"a.c": TABLE.format(extra=".undo_cwnd = mine,")})[1] == []
+
+
+def test_arguments_that_functions_of_old_did_without() -> None:
+    calls = "tcp_cong_avoid_ai(tp, ca->cnt); tcp_slow_start(tp); if (!tcp_is_cwnd_limited(sk, in_flight)) return;"
+    files, notes = adapt.adapt({"a.c": calls})
+    wanted = "tcp_cong_avoid_ai(tp, ca->cnt, 1); tcp_slow_start(tp, 1); if (!tcp_is_cwnd_limited(sk)) return;"
+    assert files["a.c"] == wanted and len(notes) == 3
+    assert adapt.adapt({"a.c": wanted}) == ({"a.c": wanted}, [])
+
+
+def test_time_stamps_that_were_structures() -> None:
+    old = "struct skb_mstamp now, *p; skb_mstamp_get(&now); x = skb_mstamp_us_delta(&now, &ca->cycle_mstamp); "
+    files, notes = adapt.adapt({"a.c": old + "if (tp->tcp_mstamp.v64) y = tp->tcp_mstamp.stamp_us;"})
+    wanted = "u64 now, *p; (now = tcp_clock_us()); x = tcp_stamp_us_delta(now, ca->cycle_mstamp); "
+    assert files["a.c"] == wanted + "if (tp->tcp_mstamp) y = tp->tcp_mstamp;" and len(notes) == 1
+
+
+def test_what_the_kernel_has_by_a_patch_is_left_to_it() -> None:
+    """tso_segs() is there then, and so is what its header defines."""
+    function = "static u32 goal(struct sock *sk, unsigned int mss)\n{\n}\n"
+    text = function + TABLE.format(extra=".undo_cwnd = u, .flags = TCP_CONG_WANTS_CE_EVENTS, .tso_segs = goal,")
+    header = "#define TCP_CONG_WANTS_CE_EVENTS 0x4\n\tu32 (*tso_segs)(struct sock *sk, unsigned int mss);\n"
+    assert adapt.adapt({"a.c": text}, header) == ({"a.c": text}, [])
+    files, notes = adapt.adapt({"a.c": text})
+    assert ".min_tso_segs = goal_adapted," in files["a.c"] and len(notes) == 2
+    assert "\treturn goal(sk, tcp_sk(sk)->mss_cache);" in files["a.c"]
+
+
+def test_what_is_gone_is_defined_behind_the_includes() -> None:
+    text = "#include <net/tcp.h>\n#ifdef X\n#include <y.h>\n#endif\nint f(void) { return strlcpy(a, b, 3); }\n"
+    files, notes = adapt.adapt({"a.c": text, "b.h": "static int g(void) { return strlcpy(a, b, 3); }\n"})
+    lines = files["a.c"].splitlines()
+    assert lines[:2] == ["#include <net/tcp.h>", "#ifndef hetlab_strlcpy"]
+    assert files["b.h"].startswith("#ifndef hetlab_strlcpy\n") and len(notes) == 2
+
+
+@pytest.mark.parametrize("own", ["#define strlcpy strscpy", "static size_t strlcpy(char *a, char *b, size_t n)\n{\n}"])
+def test_what_a_file_defines_itself_is_its_own(own: str) -> None:
+    text = f"#include <net/tcp.h>\n{own}\nint f(void) {{ return strlcpy(a, b, 3); }}\n"
+    assert adapt.adapt({"a.c": text}) == ({"a.c": text}, [])
+
+
+def test_sets_of_functions_for_bpf() -> None:
+    """As in 5.18; a set that is none of kfuncs stays."""
+    old = "BTF_SET_START(a)\nBTF_ID(func, f)\nBTF_SET_END(a)\n"
+    kfuncs = "static const struct btf_kfunc_id_set s = { .check_set = &a };\n"
+    new = "BTF_KFUNCS_START(a)\nBTF_ID_FLAGS(func, f)\nBTF_KFUNCS_END(a)\n"
+    assert adapt.adapt({"a.c": old + kfuncs})[0]["a.c"] == new + kfuncs.replace("check_set", "set")
+    assert adapt.adapt({"a.c": old}) == ({"a.c": old}, [])
 
 
 def test_a_header_of_the_kernel_keeps_its_path(tmp_path: Path) -> None:

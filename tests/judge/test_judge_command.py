@@ -38,7 +38,9 @@ def test_the_same_again_and_after_an_interruption(hetlab: Hetlab, tmp_path: Path
 
     command = [str(TOP / "tools" / "hetlab"), *map(str, (*words, tmp_path / "cut"))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as proc:
-        time.sleep(random.uniform(3, 12))
+        while proc.poll() is None and not any((tmp_path / "cut").rglob("result.json")):
+            time.sleep(0.1)  # on a busy machine it takes seconds before anything is measured
+        time.sleep(random.uniform(0, 3))
         proc.send_signal(signal.SIGINT)
         _out, err = proc.communicate(timeout=120)
     assert proc.returncode == 130 and "to go on: the same command" in err
@@ -48,38 +50,44 @@ def test_the_same_again_and_after_an_interruption(hetlab: Hetlab, tmp_path: Path
     assert all(path.stat().st_mtime_ns == then for path, then in kept.items())
 
 
-def test_own_file_beside_the_kernels(hetlab: Hetlab, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the tests below keep their runs: what one has measured, the next one takes from there."""
+    return tmp_path_factory.mktemp("judged")
+
+
+def test_own_file_beside_the_kernels(hetlab: Hetlab, shared: Path) -> None:
     """An AIMD of 60 lines; a page with all in it; a table for other programs."""
-    words = ("judge", AIMD, "reno", "--case", "a-20", "--out", tmp_path)
+    words = ("judge", AIMD, "reno", "--case", "a-20", "--out", shared)
     done = hetlab(*words, "--csv")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert {row["cc"] for row in rows} == {"aimd", "reno"} and {row["case"] for row in rows} == {"a-20"}
-    page = (tmp_path / "scorecard.html").read_text()
+    page = (shared / "scorecard.html").read_text()
     assert len(page) < 5e6 and not re.search(r"(?:src|href)=[\"']?https?:", page)
     assert "\\begin{tabular}" in hetlab(*words, "--latex").stdout
 
 
 @pytest.mark.parametrize("name", ["endless", "divides"])
-def test_one_that_breaks_the_kernel_costs_its_own_runs(hetlab: Hetlab, tmp_path: Path, name: str) -> None:
+def test_one_that_breaks_the_kernel_costs_its_own_runs(hetlab: Hetlab, shared: Path, name: str) -> None:
     broken = TOP / "tests" / "candidates" / "sources" / f"tcp_{name}.c"
-    done = hetlab("judge", broken, "reno", "--case", "a-20", "--json", "--out", tmp_path)
+    done = hetlab("judge", broken, "reno", "--case", "a-20", "--json", "--out", shared)
     found = {row["cc"]: row["verdict"] for row in verdicts(done) if row["measure"] == "time"}
     assert found.pop("reno") == "pass" and list(found.values()) == ["none"]
     assert done.returncode == 1 and "failed: a-20" in done.stderr
 
 
-def test_two_of_one_name_are_not_better_than_each_other(hetlab: Hetlab, tmp_path: Path) -> None:
+def test_two_of_one_name_are_not_better_than_each_other(hetlab: Hetlab, shared: Path) -> None:
     """Other seeds of the same: no case with random loss and none without says that something changed."""
     words = ("judge", "--compare", "reno", "reno", "--case", "b-1", "--case", "a-20", "--case", "f-reorder")
-    done = hetlab(*words, "--seeds", "3", "--json", "--out", tmp_path)
+    done = hetlab(*words, "--seeds", "3", "--json", "--out", shared)
     assert done.returncode == 0, done.stderr
     found = [json.loads(line)["change"] for line in done.stdout.splitlines()]
     assert len(found) >= 5 and not {"better", "worse", "changed"} & set(found)
 
 
-def test_a_difference_is_seen(hetlab: Hetlab, tmp_path: Path) -> None:
+def test_a_difference_is_seen(hetlab: Hetlab, shared: Path, tmp_path: Path) -> None:
     """bbr does not take random losses for congestion; with a limit of its own the exit status says it."""
-    words = ("judge", "--compare", "bbr", "reno", "--case", "b-1", "--seeds", "3", "--out", tmp_path)
+    words = ("judge", "--compare", "bbr", "reno", "--case", "b-1", "--seeds", "3", "--out", shared)
     done = hetlab(*words, "--json")
     assert done.returncode == 1
     (util,) = [row for row in map(json.loads, done.stdout.splitlines()) if row["asked"].startswith("util")]
@@ -89,28 +97,18 @@ def test_a_difference_is_seen(hetlab: Hetlab, tmp_path: Path) -> None:
     assert hetlab(*words, "--limits", allowed).returncode == 0
 
 
-# Of each module what the gauntlet says today in ten cases: what passes must go on to pass
+# Of each module what the gauntlet says today: what passes must go on to pass
 HOLD = {
-    "a-20": ("hybla_ext", "santacruz", "westwood_fr"),
-    "a-200": ("westwood_fr",),
-    "a-512k": ("hybla_ext", "santacruz"),
-    "b-1": ("hybla_ext", "santacruz", "westwood_fr"),
-    "c-police": ("hybla_ext",),
-    "d-codel": ("hybla_ext", "santacruz"),
-    "e-hole": ("hybla_ext", "westwood_fr"),
-    "e-up": ("hybla_ext", "santacruz", "westwood_fr"),
-    "g-loss": ("hybla_ext", "santacruz", "westwood_fr"),
-    "h-ack": ("westwood_fr",),
+    "hybla_ext": ("a-20", "a-512k", "b-1", "c-police", "d-codel", "e-hole", "e-up", "g-loss"),
+    "santacruz": ("a-20", "a-512k", "b-1", "d-codel", "e-up", "g-loss"),
+    "westwood_fr": ("a-20", "a-200", "b-1", "e-hole", "e-up", "g-loss", "h-ack"),
 }
 
 
-def test_our_modules_hold_in_the_gauntlet(hetlab: Hetlab, tmp_path: Path) -> None:
-    ccs = sorted({cc for held in HOLD.values() for cc in held})
-    cases = [word for case in HOLD for word in ("--case", case)]
-    found = verdicts(hetlab("judge", *ccs, *cases, "--seeds", "3", "--json", "--out", tmp_path, timeout=1500))
-    lost = {
-        (row["case"], row["cc"])
-        for row in found
-        if row["cc"] in HOLD[row["case"]] and row["grade"] == "must" and row["verdict"] in ("fail", "none")
-    }
-    assert not lost
+@pytest.mark.parametrize("cc", HOLD)
+def test_our_modules_hold_in_the_gauntlet(hetlab: Hetlab, shared: Path, cc: str) -> None:
+    cases = [word for case in HOLD[cc] for word in ("--case", case)]
+    found = verdicts(hetlab("judge", cc, *cases, "--seeds", "3", "--json", "--out", shared, timeout=1500))
+    ours = [row for row in found if row["cc"] == cc and row["grade"] == "must"]
+    assert {row["case"] for row in ours} == set(HOLD[cc])
+    assert not [row["case"] for row in ours if row["verdict"] in ("fail", "none")]

@@ -113,15 +113,15 @@ def test_fault_is_named_before_anything_runs(hetlab: Hetlab, tmp_path: Path, fau
 
 
 def test_fault_of_one_run_keeps_the_others(hetlab: Hetlab, tmp_path: Path) -> None:
-    ccs = ("reno", "santacruz:n_op=0.1", "cubic")
+    ccs = ("reno", "hybla_ext:rtt0_ms=2.5", "cubic")
     many = (*(x for c in ccs for x in ("--cc", c)), *SHORT, "--seeds", "2", "--out", tmp_path, "--json")
     done = hetlab("run", "bulk", *many)
     assert done.returncode == 1
-    assert done.stderr.count("failed: ") == 1 and "santacruz:n_op=0.1 seeds 1, 2: " in done.stderr
-    assert "n_op: packets" in done.stderr
+    assert done.stderr.count("failed: ") == 1 and "hybla_ext:rtt0_ms=2.5 seeds 1, 2: " in done.stderr
+    assert "rtt0_ms: round trip" in done.stderr
     assert {json.loads(line)["cc"] for line in done.stdout.splitlines()} == {"reno", "cubic"}
-    assert "n_op=0.1 refused" in done.stderr
-    assert "0.5..1000" in done.stderr
+    assert "rtt0_ms=2.5 refused" in done.stderr
+    assert "1..500" in done.stderr
     assert sorted(p.name for p in (tmp_path / "bulk").iterdir()) == ["cubic", "reno"]
 
 
@@ -221,4 +221,6 @@ def test_a_command_goes_on_where_another_ended(hetlab: Hetlab, tmp_path: Path) -
     longer = hetlab("run", "bulk", "--set", "duration_s=5", "--cc", "reno", "--out", tmp_path, "--resume")
     assert "are taken from there" not in longer.stderr
     assert f"{tmp_path} has 5 other runs already" in longer.stderr
+    assert f"1 of the runs in {tmp_path} have the same names as these and other settings" in longer.stderr
+    assert "other settings" not in done.stderr, "a file that is no result, and another version of the lab"
     assert hetlab(*bulk, "--resume").returncode == 2

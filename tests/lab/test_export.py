@@ -109,6 +109,19 @@ def test_parquet(results: Path) -> None:
     assert table.column_names == list(rows[0])
 
 
+@pytest.mark.parametrize("width", ["80", "300"])
+def test_a_column_that_is_asked_for_is_there(
+    results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    """Without a value, too, and where the terminal is narrow; unasked such a column is left out."""
+    monkeypatch.setenv("COLUMNS", width)
+    export.write(results, "", False, ["completion p95", "stalled", "goodput", "wall"], None)
+    text = capsys.readouterr().out
+    assert all(word in text for word in ("completion", "stalled", "goodput", "wall"))
+    export.write(results, "", False, [], None)
+    assert "completion" not in capsys.readouterr().out
+
+
 def test_markdown_and_latex(results: Path) -> None:
     lines = written(results, "markdown", "goodput", "delay_p95_ms").splitlines()
     heads = [cell.strip() for cell in lines[0].strip("|").split("|")]

@@ -336,6 +336,18 @@ def test_clocks_apart_by_a_constant(tmp_path: Path, run_json: Run, ipv6: str) ->
     assert arrivals > 100
 
 
+@pytest.mark.parametrize("ipv6", ["false", "true"])
+def test_a_clock_that_stands(tmp_path: Path, run_json: Run, ipv6: str) -> None:
+    """One timestamp in all that it sends on a connection; both ways data arrive as ever."""
+    args = ("--set", "clock.d.stands=true", "--set", f"ipv6={ipv6}")
+    forward = "rate_mbit = 10, delay_ms = 10, queue_pkts = 30"
+    result, directory = one(tmp_path, run_json, forward, more=CLOCKS, args=args, instead=AT_S, duration_s=3)
+    said = [now[4:8] for _t, now in echoes(directory) if now[:4] == b"\x01\x01\x08\x0a"]
+    assert len(said) > 200 and len(set(said)) == 2
+    main, back = (flow["goodput_mbit"] for flow in result["flows"])
+    assert main > 8 and back > 0.25
+
+
 def ahead(later: bytes, earlier: bytes) -> int:
     """Difference of two counters of 32 bits."""
     return int((int.from_bytes(later) - int.from_bytes(earlier)) % 2**32)

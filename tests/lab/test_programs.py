@@ -75,3 +75,14 @@ def test_names_are_asked_of_nobody(hetlab: Hetlab) -> None:
     )
     done = hetlab("exec", "--", "python3", "-c", f"{script}    print(time.time() - begun < 0.1)")
     assert done.stdout == "True\n", done.stderr
+
+
+POLLER = "import time\nend = time.monotonic() + 0.05\nwhile time.monotonic() < end:\n    pass\n"
+
+
+def test_a_program_that_polls_ends_under_strace(hetlab: Hetlab) -> None:
+    """Each of its calls stops it twice for strace, which is no sleep."""
+    traced = ("strace", "-f", "-o", "/dev/null", "python3", "-c", POLLER)
+    done = hetlab("exec", "--wall-limit", "60", "--", *traced)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"hetlab: python3 polled: \d+ calls moved virtual time on by 0\.050 s", done.stderr)

@@ -119,6 +119,16 @@ def test_set_overrides(tmp_path: Path) -> None:
     assert one.scenario.link["wire"].forward.rate_mbit == 0.5
 
 
+def test_a_sysctl_is_set_and_swept(tmp_path: Path) -> None:
+    """Its name has points: --set took each for a table, and asked for an integer called sysctl.net.int."""
+    for key in ("sysctl.net.ipv4.tcp_sack", 'sysctl."net.ipv4.tcp_sack"'):
+        (one,) = files.load(write(tmp_path, MINIMAL), [f"{key}=0"])
+        assert one.scenario.sysctl == {"net.ipv4.tcp_sack": 0}
+    swept = files.load(write(tmp_path, MINIMAL), ["sweep={'sysctl.net.ipv4.tcp_sack' = [0, 1]}"])
+    assert [point.scenario.sysctl["net.ipv4.tcp_sack"] for point in swept] == [0, 1]
+    assert swept[0].name.endswith("[sysctl.net.ipv4.tcp_sack=0]")
+
+
 def test_each_end_of_a_flow_is_told_its_own_keys(tmp_path: Path) -> None:
     more = "sndbuf = 65536\nnotsent_lowat = 4096\nrcvbuf = 131072\npace_mbit = 2.5\n"
     (flow,) = resolve.resolve(files.load(write(tmp_path, MINIMAL + more))[0]).flows

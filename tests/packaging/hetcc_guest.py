@@ -459,6 +459,48 @@ def case_dry_run() -> None:
     assert hetcc("undo", "--dry-run") == "nothing to undo\n"
 
 
+def case_dry_run_of_changes() -> None:
+    """default, route and set say what they would change, as root or not, and change nothing."""
+
+    def everything() -> tuple[object, ...]:
+        files = (SYSCTL_CONF, MODULES_CONF, STATE, MODPROBE_CONF)
+        return loaded(), DEFAULT.read_text(), all_routes(), [path.exists() for path in files]
+
+    hetcc("unload")
+    before = everything()
+    nobody = ("setpriv", "--reuid=65534", "--clear-groups")
+    for prefix in ((), nobody):
+        said = hetcc("default", "santacruz", "--dry-run", prefix=prefix).splitlines()
+        assert said == [
+            "tcp_santacruz: loaded (now: not)",
+            f"{MODULES_CONF}: written",
+            f"{SYSCTL_CONF}: written",
+            f"net.ipv4.tcp_congestion_control: santacruz (now: {before[1]})".replace("\n", ""),
+            "dry run: 3 changes, none made",
+        ], said
+        said = hetcc("route", "192.0.2.0/24", "hybla_ext", "--dry-run", prefix=prefix).splitlines()
+        assert said[1].startswith("192.0.2.0/24: 192.0.2.0/24 dev s0") and said[1].count("congctl hybla_ext") == 1, said
+        said = hetcc("route", "192.0.2.2/32", "hybla_ext", "--dry-run", prefix=prefix).splitlines()
+        assert said[1].endswith("congctl hybla_ext") and said[2] == "dry run: 1 changes, none made", said
+        said = hetcc("set", "rtt0_ms=40", "--keep", "--dry-run", prefix=prefix).splitlines()
+        assert said[1:] == [
+            "tcp_hybla_ext.rtt0_ms: 40",
+            f"{MODPROBE_CONF}: written",
+            "dry run: 2 changes, none made",
+        ], said
+        assert everything() == before
+    assert "needs root" in hetcc("default", "santacruz", status=1, prefix=nobody)
+    hetcc("default", "santacruz")
+    assert hetcc("default", "santacruz", "--dry-run") == "dry run: 0 changes, none made\n"
+    hetcc("set", "n_op=4")
+    what = hetcc("set", "n_op=5", "--dry-run")
+    assert "tcp_santacruz.n_op: 5.000 (now: 4.000)\n" in what, what
+    assert "tcp_santacruz.n_op: 3.000 (now: 4.000)\n" in hetcc("undo", "--dry-run", prefix=nobody)
+    assert "hetcc undo takes back" in hetcc("status", prefix=nobody)
+    shell("rm /lib/modules/*/updates/tcp_westwood_fr.ko; depmod -a 2>/dev/null")
+    assert "tcp_westwood_fr" in hetcc("default", "westwood_fr", "--dry-run", status=1)
+
+
 # systemd is not here: what the command asks of it, with the unit that it wrote
 SYSTEMCTL = """#!/bin/sh
 unit=/etc/systemd/system/hetcc-routes.service

@@ -273,7 +273,7 @@ def test_manual() -> None:
     assert page.returncode == 0 and not page.stderr, page.stderr
     source = (COMMAND / "hetcc" / "cli.py").read_text()
     commands, options = re.findall(r'add\("(\w+)"', source), re.findall(r'"(--[\w-]+)"', source)
-    assert len(commands) == 7 and len(options) == 6
+    assert len(commands) == 7 and len(options) == 9
     for command in commands:
         assert re.search(rf"^ +hetcc {command}", page.stdout, re.MULTILINE), command
     for option in options:

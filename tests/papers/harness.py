@@ -2,7 +2,7 @@
 """Claims judged on results that a test makes up: what all tests of claims share."""
 
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from hetlab.claims import evaluate
 from hetlab.claims.evidence import Evidence, plan
 from hetlab.model.job import Job
-from hetlab.model.keys import from_plain
+from hetlab.model.keys import from_plain, keys_of
 from hetlab.model.result import DelayResult, QueueResult, RunResult
 from hetlab.results import store
 
@@ -26,18 +26,17 @@ def run_of(job: Job, result: Result) -> RunResult:
     """A job's result: numbers as in result.json, those that a test does not give are left out or 0."""
     full: Result = {"owd_ms": None, "delivery_ms": None, "jain": None, "jain_steady": None} | result
     full |= {"scenario": job.name, "cc": job.cc, "cc_params": job.cc_params, "seed": job.seed}
-    full |= {"scenario_resolved": asdict(job.scenario), "queue": QUEUE | (result.get("queue") or {})}
+    full |= {"queue": QUEUE | (result.get("queue") or {})}
     full["flows"] = [FLOW | flow for flow in result.get("flows", [])]
     for key in ("owd_ms", "delivery_ms"):
         full[key] = full[key] and DELAY | full[key]
-    run: RunResult = from_plain(RunResult, full)
-    return run
+    made = {name: from_plain(hint, full[name]) for name, hint, _key in keys_of(RunResult) if name in full}
+    return RunResult(**made, scenario_resolved=job.scenario)
 
 
 def claim(name: str) -> evaluate.Claim:
     """The claim of this name, or the only one whose name begins so."""
-    found = evaluate.select([name])
-    (chosen,) = [c for c in found if c.id == name] or found
+    (chosen,) = evaluate.select([name])
     return chosen
 
 

@@ -24,6 +24,7 @@ def needs_of(chosen: list[evaluate.Claim]) -> set[RunKey]:
 def test_selection_by_beginning() -> None:
     every = [c.id for c in evaluate.select([])]
     assert len(every) == len(set(every)) >= 19
+    assert [c.id for c in evaluate.select(["real_networks-lan"])] == ["real_networks-lan"]  # not lan-tso
     assert [c.id for c in evaluate.select(["santacruz-wireless-"])] == [
         i for i in every if i.startswith("santacruz-wireless-")
     ]

@@ -128,7 +128,7 @@ def sustained(out: Path, first: float, others: float) -> evaluate.Judgement:
         octets = [np.maximum(t - 100, 0) * r * 125_000 if ours else t * 125_000 for r in (first, *[others] * 9)]
         columns = {"t": np.tile(t, 10), "id": np.repeat(np.arange(10), len(t))}
         write_table(out, job, "received", columns | {"bytes_received": np.concatenate(octets)})
-        return {"scenario_resolved": {"duration_s": 200}}
+        return {}
 
     return judge("fr-f8", out, result)
 

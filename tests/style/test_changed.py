@@ -2,12 +2,13 @@
 """make check-changed: paths to tests, by rules and by imports."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import changed
-from commands import TOP
+from commands import TOP, call
 
 pytestmark = pytest.mark.fast
 
@@ -111,3 +112,9 @@ def test_what_git_knows_as_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "new").write_text("new")
     monkeypatch.setattr(changed, "TOP", tmp_path)
     assert changed.changed_paths("main") == ["edited", "moved", "new", "there"]
+
+
+def test_a_base_that_is_not_there() -> None:
+    """A clone of another branch has no main of its own."""
+    done = call(sys.executable, "tools/ci/changed.py", "--list", "--base", "nowhere")
+    assert done.returncode == 2 and "no revision 'nowhere' here: BASE=REVISION" in done.stderr

@@ -5,12 +5,15 @@ import itertools
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+from hetlab.model import files, jobs
 
 pytestmark = pytest.mark.fast
 
@@ -49,6 +52,16 @@ def test_numbers_are_those_of_the_data_files() -> None:
         [sys.executable, TOP / "tools" / "docs" / "make_docs.py", "check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+
+
+def test_what_the_readme_calls_default_is() -> None:
+    """No parameter of README's table comes from a scenario: once santacruz stood there with its n_op = 4."""
+    runs = tomllib.loads((TOP / "tools" / "docs" / "tables.toml").read_text())["gain"]["run"]
+    for run in runs:
+        points = files.load(run["scenario"], run.get("set", []))
+        planned = jobs.make(points, [jobs.parse_cc(cc) for cc in run["cc"]], [1])
+        assert [job.cc for job in planned] == run["cc"]
+        assert [job.cc_params for job in planned] == [{}] * len(planned), run["scenario"]
 
 
 def test_readme_is_short() -> None:

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A host whose clock runs fast or slow, or is ahead or behind, as its TCP
- * packets show it.
+ * A host whose clock runs fast or slow, is ahead or behind, or stands still,
+ * as its TCP packets show it.
  *
  * Runs at the clsact hook of a host's interface: what leaves the host carries
  * timestamps of a clock that is OFFSET_US microseconds ahead (negative: behind)
  * and runs SKEW_PPB billionths fast (negative: slow) since the first packet, what
- * comes back is restored, so that the host itself
- * notices nothing. Rewritten are TSval and TSecr of RFC 7323 (milliseconds)
- * and the arrival time in the Santa Cruz option (microseconds).
+ * comes back is restored, so that the host itself notices nothing. With STANDS
+ * timestamps of a connection stay as they were in its SYN, as of a receiver that
+ * hides how long packets took. Rewritten are TSval and TSecr of RFC 7323
+ * (milliseconds) and the arrival time in the Santa Cruz option (microseconds).
  *
  *	clang -O2 -g -target bpf -DSKEW_PPB=200000 -DOFFSET_US=0LL \
- *		-c skew.c -o skew.o
+ *		-DSTANDS=0 -c skew.c -o skew.o
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -52,6 +53,10 @@ static long (*l4_csum_replace)(struct __sk_buff *skb, __u32 offset,
 #define SENT_BITS	16
 /* Keeps a clock that is behind above 0; whole milliseconds */
 #define LONG_AGO_US	10000000000000ULL
+#define TCP_FLAGS	13
+#define TCP_SYN		2
+#define GOLDEN		2654435761U	/* neighbouring ports get far slots */
+#define STOOD_AT_US	1000000000U	/* arrival, by a clock that stands */
 
 /* What was sent instead of what: the echo of the one becomes the other again */
 struct sent {
@@ -76,6 +81,19 @@ struct {
 	int (*max_entries)[1];
 	int (*pinning)[PIN_BY_NAME];
 } skew_epoch SEC(".maps");
+
+/* Where the clock of a connection stands: ports and TSval of its SYN */
+struct stood {
+	__u32 ports;
+	__u32 said;
+};
+
+struct {
+	int (*type)[BPF_MAP_TYPE_ARRAY];
+	__u32 *key;
+	struct stood *value;
+	int (*max_entries)[1 << SENT_BITS];
+} skew_stood SEC(".maps");
 
 struct packet {
 	__u32 tcp;	/* offset of the TCP header */
@@ -133,14 +151,34 @@ static __always_inline struct sent *sent_slot(__u32 ports, __u32 said)
 	return map_lookup(&skew_sent, &slot);
 }
 
+/* TSval of a connection whose clock stands: what its SYN said */
+static __always_inline __u32 stood(struct __sk_buff *skb,
+				   const struct packet *p, __u32 ports,
+				   __u32 said)
+{
+	__u32 slot = ports * GOLDEN >> (32 - SENT_BITS);
+	struct stood *stood = map_lookup(&skew_stood, &slot);
+	__u8 flags = 0;
+
+	if (!stood)
+		return said;
+	load_bytes(skb, p->tcp + TCP_FLAGS, &flags, 1);
+	if (flags & TCP_SYN || stood->ports != ports)
+		*stood = (struct stood){ ports, said };
+	return stood->said;
+}
+
 static __always_inline void say(struct __sk_buff *skb, const struct packet *p)
 {
 	__u64 true_us = ktime_ns() / 1000, now_us = true_us + LONG_AGO_US;
 	__u64 skewed_us = now_us + ahead_us(elapsed_us(true_us));
 	__u32 meant = load32(skb, p->option + 2), ports = load32(skb, p->tcp);
 	__u32 said = meant + (__u32)(skewed_us / 1000 - now_us / 1000);
-	struct sent *sent = sent_slot(ports, said);
+	struct sent *sent;
 
+	if (STANDS)
+		said = stood(skb, p, ports, said);
+	sent = sent_slot(ports, said);
 	if (sent)
 		*sent = (struct sent){ ports, said, meant };
 	replace(skb, p->tcp, p->option + 2, meant, said);
@@ -165,9 +203,11 @@ static __always_inline void say_arrival(struct __sk_buff *skb,
 	__u32 arrival = load32(skb, p->option + SC_ARRIVAL);
 	__u64 ago = (__u32)(now_us - arrival);
 	__u64 then = ago <= elapsed ? elapsed - ago : 0;
+	__u32 said = arrival + (__u32)ahead_us(then);
 
-	replace(skb, p->tcp, p->option + SC_ARRIVAL, arrival,
-		arrival + (__u32)ahead_us(then));
+	if (STANDS)
+		said = STOOD_AT_US;
+	replace(skb, p->tcp, p->option + SC_ARRIVAL, arrival, said);
 }
 
 /* Offset of the TCP header; 0: not TCP */

@@ -158,6 +158,12 @@ def git(*args: str) -> str:
     return subprocess.run(["git", "-C", str(TOP), *args], capture_output=True, text=True, check=True).stdout
 
 
+def known(revision: str) -> bool:
+    """Has git such a revision?"""
+    words = ["git", "-C", str(TOP), "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
 def changed_paths(base: str) -> list[str]:
     """Paths that differ from the common ancestor with a revision, committed or not, old names of moved ones too."""
     ancestor = git("merge-base", "HEAD", base).strip()
@@ -189,7 +195,8 @@ def main() -> int:
     try:
         reasons = selection(changed_paths(args.base))
     except subprocess.CalledProcessError as error:
-        print(f"changed.py: git: {error.stderr.strip()}", file=sys.stderr)
+        hint = "" if known(args.base) else f"\nno revision {args.base!r} here: BASE=REVISION, for example origin/main"
+        print(f"changed.py: git: {error.stderr.strip()}{hint}", file=sys.stderr)
         return 2
     if not reasons:
         print(f"nothing differs from {args.base}")

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "socket_options.h"
 #include "workload_args.h"
 
 #define DEFAULT_WRITE		262144
@@ -58,6 +59,8 @@ struct flow_ops {
 	void (*abort)(struct flow *flow);
 };
 
+#define OPTION_MEMBER(_name, ...)	int64_t _name;
+
 struct flow {
 	/* From the command line; times in ns from t0, 0: see flowgen --help */
 	char *role_text;
@@ -75,12 +78,10 @@ struct flow {
 	char *cc;
 	int64_t bytes;
 	int64_t write;
-	int64_t sndbuf;
-	int64_t notsent_lowat;
 	double pace_mbit;
 	int64_t rcvlowat;
-	int64_t rcvbuf;
-	int64_t clamp;
+	SENDER_OPTIONS(OPTION_MEMBER)
+	RECEIVER_OPTIONS(OPTION_MEMBER)
 	double rate_mbit;
 	int64_t packet_bytes;
 	int64_t on;

@@ -41,6 +41,9 @@ struct key {
 #define KEY(_name, _applies, _kind, _member, _min, _max)		\
 	{ _name, _applies, _kind, offsetof(struct flow, _member), _min, _max }
 
+#define OPTION_KEY(_name, _applies, _level, _option, _min, _max)	\
+	KEY(#_name, _applies, INTEGER, _name, _min, _max),
+
 static const struct key keys[] = {
 	KEY("role", ANY, TEXT, role_text, 0, 0),
 	KEY("proto", ANY, TEXT, proto_text, 0, 0),
@@ -55,12 +58,10 @@ static const struct key keys[] = {
 	KEY("cc", SEND_TCP, TEXT, cc, 0, 0),
 	KEY("bytes", SEND_TCP, INTEGER, bytes, 0, 1e15),
 	KEY("write", SEND_TCP, INTEGER, write, 1, 64 << 20),
-	KEY("sndbuf", SEND, INTEGER, sndbuf, 1, 1 << 30),
-	KEY("notsent_lowat", SEND_TCP, INTEGER, notsent_lowat, 1, INT32_MAX),
 	KEY("pace_mbit", SEND_TCP, REAL, pace_mbit, 0.001, 1e6),
 	KEY("rcvlowat", RECV_TCP, INTEGER, rcvlowat, 1, 1 << 30),
-	KEY("rcvbuf", RECV, INTEGER, rcvbuf, 1, 1 << 30),
-	KEY("clamp", RECV_TCP, INTEGER, clamp, 1, 1 << 30),
+	SENDER_OPTIONS(OPTION_KEY)
+	RECEIVER_OPTIONS(OPTION_KEY)
 	KEY("rate_mbit", SEND_UDP, REAL, rate_mbit, 0.001, 1e5),
 	KEY("packet_bytes", SEND_UDP, INTEGER, packet_bytes, MIN_UDP_PACKET,
 	    65535),

@@ -38,15 +38,15 @@ static int set_pacing(struct flow *flow, int fd)
 	return -1;
 }
 
+#define SET_OPTION(_name, _applies, _level, _option, ...)		\
+	|| flow_set_option(flow, fd, _level, _option, #_name, flow->_name)
+
 static int set_sender(struct flow *flow, int fd)
 {
-	if (set_congestion_control(flow, fd) || set_pacing(flow, fd))
+	if (set_congestion_control(flow, fd) || set_pacing(flow, fd)
+	    SENDER_OPTIONS(SET_OPTION))
 		return -1;
-	if (flow_set_option(flow, fd, SOL_SOCKET, SO_SNDBUF, "sndbuf",
-			    flow->sndbuf))
-		return -1;
-	return flow_set_option(flow, fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT,
-			       "notsent_lowat", flow->notsent_lowat);
+	return 0;
 }
 
 static int bind_sender(struct flow *flow, int fd, bool own_port)
@@ -121,11 +121,7 @@ static int set_receiver(struct flow *flow, int fd)
 
 	if (flow->addr.sa.sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (flow_set_option(flow, fd, SOL_SOCKET, SO_RCVBUF, "rcvbuf",
-			    flow->rcvbuf))
-		return -1;
-	if (flow_set_option(flow, fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, "clamp",
-			    flow->clamp))
+	if (false RECEIVER_OPTIONS(SET_OPTION))
 		return -1;
 	return flow_bind(flow, fd, &flow->addr);
 }

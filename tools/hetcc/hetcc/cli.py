@@ -10,8 +10,9 @@ from pathlib import Path
 
 from . import HetccError
 from .diag import Connection, connections, name_users
+from .doing import Doing, Telling
 from .kept import Kept, keep, kept_routes, need_keepable
-from .modules import IPV4, MODULES, OURS, is_loaded, load, module_of, read, tool
+from .modules import IPV4, MODULES, OURS, is_loaded, module_of, read, tool
 from .netlink import FIRST, NLM_CREATE, NLM_EXCL, NLM_REPLACE, inside, name_of, namespace_key, namespaces
 from .parameters import CONF, Setting, find_setting, get_parameter, kept_value, plain, set_parameter, with_setting
 from .parameters import overriding as overriding_modprobe
@@ -22,8 +23,6 @@ from .undo import (
     SYSCTL,
     SYSCTL_CONF,
     Step,
-    change,
-    change_file,
     one_at_a_time,
     plans,
     remember,
@@ -51,27 +50,36 @@ def overriding() -> list[str]:
     return [str(p) for p in later if pattern.search(text_of(p) or "")]
 
 
+def doing(args: argparse.Namespace) -> Doing:
+    """What makes the changes of a command, as root, or only tells them."""
+    if args.dry_run:
+        return Telling()
+    need_root()
+    return Doing()
+
+
 def command_default(args: argparse.Namespace) -> None:
     """Make one of ours what new connections use, now and after a restart."""
-    need_root()
-    load(args.name)
+    do = doing(args)
+    do.load(args.name)
     if namespace_key() == FIRST:
         note = "# Written by 'hetcc default'; 'hetcc undo' takes it back.\n"
         for path, line in ((MODULES_CONF, module_of(args.name)), (SYSCTL_CONF, f"{SYSCTL} = {args.name}")):
-            change_file(path, f"{note}{line}\n")
+            do.file(path, f"{note}{line}\n")
     before = read(IPV4 / "tcp_congestion_control")
-    change(Step.now("default", SYSCTL, before, args.name), lambda: set_default(args.name))
-    print(f"default: {args.name} (before: {before})")
+    do.change(Step.now("default", SYSCTL, before, args.name), lambda: set_default(args.name))
+    do.say(f"default: {args.name} (before: {before})")
     if namespace_key() != FIRST:
         print("only in this network namespace, and not kept after a restart")
-        return
-    for path_name in overriding():
-        print(f"note: {path_name} sets another default at boot", file=sys.stderr)
+    else:
+        for path_name in overriding():
+            print(f"note: {path_name} sets another default at boot", file=sys.stderr)
+    do.end()
 
 
 def command_route(args: argparse.Namespace) -> None:
     """Give a destination one of ours, and leave all else of its route as it is."""
-    need_root()
+    do = doing(args)
     old, own = find_route(args.prefix)
     if own and (old.expires or old.head[5] == RTPROT_RA):
         raise HetccError(
@@ -83,16 +91,17 @@ def command_route(args: argparse.Namespace) -> None:
     elif namespace_key() == FIRST and args.prefix in {k.prefix for k in kept_routes()}:
         raise HetccError(f"{args.prefix} is a kept route: add --keep to change it, or take it back by 'hetcc undo'")
     added = not own or added_by_us(args.prefix)
-    load(args.name)
+    do.load(args.name)
     new = (old if own else old.for_prefix(args.prefix)).with_cc(args.name, args.lock)
     step = Step.now("route", str(args.prefix), old.pack().hex() if own else None, new.pack().hex())
     flags = NLM_REPLACE if own else NLM_CREATE | NLM_EXCL
-    change(step, lambda: change_route(RTM_NEWROUTE, flags, new))
+    do.change(step, lambda: change_route(RTM_NEWROUTE, flags, new))
     was = f"before: {old.cc or 'the default'}" if own else f"new, beside {old}"
-    print(f"route: {new} ({was})")
+    do.say(f"route: {new} ({was})")
     if args.keep:
-        keep(Kept(args.prefix, args.name, args.lock, added))
-        print("kept: hetcc-routes.service does this at boot, and whenever the route is made again")
+        keep(Kept(args.prefix, args.name, args.lock, added), do)
+        do.say("kept: hetcc-routes.service does this at boot, and whenever the route is made again")
+    do.end()
 
 
 def added_by_us(prefix: Prefix) -> bool:
@@ -104,19 +113,22 @@ def added_by_us(prefix: Prefix) -> bool:
 
 def command_set(args: argparse.Namespace) -> None:
     """Give parameters of the modules new values, now and with --keep also whenever the module is loaded."""
-    need_root()
+    do = doing(args)
+    loaded = {module: is_loaded(module) for module in MODULES}
     for setting in [find_setting(text) for text in args.settings]:
-        if not is_loaded(setting.module):
-            load(MODULES[setting.module][0])
+        if not loaded[setting.module]:
+            do.load(MODULES[setting.module][0])
+            loaded[setting.module] = True
         before = get_parameter(setting.name)
         step = Step.now("parameter", setting.name, before, same_form(setting.value, before))
-        change(step, lambda setting=setting: set_parameter(setting.name, setting.value))  # type: ignore[misc]
-        now = get_parameter(setting.name) or ""
-        print(f"{setting.name}: {plain(now)} (before: {plain(before or '')})")
+        do.change(step, lambda setting=setting: set_parameter(setting.name, setting.value))  # type: ignore[misc]
+        now = setting.value if args.dry_run else get_parameter(setting.name) or ""
+        do.say(f"{setting.name}: {plain(now)} (before: {plain(before or '')})")
         if args.keep:
-            keep_setting(setting._replace(value=plain(now)))
+            keep_setting(setting._replace(value=plain(now)), do)
         elif kept := kept_value(text_of(CONF), setting.name):
             print(f"note: {CONF} still has {kept}, for the next loading; --keep changes it", file=sys.stderr)
+    do.end()
 
 
 def same_form(value: str, like: str | None) -> str:
@@ -127,10 +139,10 @@ def same_form(value: str, like: str | None) -> str:
         return value
 
 
-def keep_setting(setting: Setting) -> None:
+def keep_setting(setting: Setting, do: Doing) -> None:
     """Have modprobe give a parameter this value from now on."""
-    change_file(CONF, with_setting(text_of(CONF), setting))
-    print(f"kept: {CONF}")
+    do.file(CONF, with_setting(text_of(CONF), setting))
+    do.say(f"kept: {CONF}")
     for path_name in overriding_modprobe(setting.name):
         print(f"note: {path_name} sets it too, and is read later", file=sys.stderr)
 
@@ -246,19 +258,23 @@ def parser() -> argparse.ArgumentParser:
         sub.set_defaults(act=act)
         return sub
 
+    tell = "only show what would be changed"
     sub = add("status", command_status, "modules, parameters, settings and connections of this network namespace")
     sub.add_argument("--json", action="store_true", help="for programs")
     sub = add("default", command_default, "use a congestion control for all new connections, now and after a restart")
     sub.add_argument("name", choices=OURS, metavar="NAME", help=", ".join(OURS))
+    sub.add_argument("--dry-run", action="store_true", help=tell)
     sub = add("route", command_route, "use a congestion control for new connections to a destination")
     sub.add_argument("prefix", type=a_prefix, metavar="PREFIX", help="IPv4 or IPv6, or default (IPv4)")
     sub.add_argument("name", choices=OURS, metavar="NAME", help=", ".join(OURS))
+    sub.add_argument("--dry-run", action="store_true", help=tell)
     sub.add_argument("--lock", action="store_true", help="programs may not choose another one")
     sub.add_argument("--keep", action="store_true", help="also after a restart, and when the route is made again")
     sub = add("set", command_set, "give module parameters new values, for running connections too")
     what = "PARAMETER=VALUE, such as rtt0_ms=40; MODULE.PARAMETER=VALUE if two modules have it"
     sub.add_argument("settings", nargs="+", metavar="SETTING", help=what)
     sub.add_argument("--keep", action="store_true", help="also whenever the module is loaded")
+    sub.add_argument("--dry-run", action="store_true", help=f"{tell}; the module alone knows whether it takes a value")
     sub = add("undo", command_undo, "take back what default, route and set changed, the latest first")
     sub.add_argument("--dry-run", action="store_true", help="only show what would be taken back")
     sub = add("unload", command_unload, "take modules out of the kernel; names who uses them, if anybody does")

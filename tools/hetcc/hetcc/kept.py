@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import HetccError
+from .doing import Doing
 from .modules import OURS, tool
 from .netlink import FIRST, namespace_key
 from .routes import Prefix, a_network
-from .undo import WANTS, Step, change, change_file, systemctl, text_of
+from .undo import WANTS, Step, systemctl, text_of
 
 LIST = Path("/etc/hetcc/routes")
 UNIT = Path("/etc/systemd/system/hetcc-routes.service")
@@ -83,15 +84,15 @@ def need_keepable() -> None:
     kept_routes()
 
 
-def keep(entry: Kept) -> None:
+def keep(entry: Kept, do: Doing) -> None:
     """Put a route on the list, and have the unit run: now and from boot on."""
     others = [k for k in kept_routes() if k.prefix != entry.prefix]
-    change_file(LIST, LIST_HEAD + "".join(f"{k}\n" for k in [*others, entry]))
-    change_file(UNIT, UNIT_TEXT.format(command=command_path()))
+    do.file(LIST, LIST_HEAD + "".join(f"{k}\n" for k in [*others, entry]))
+    do.file(UNIT, UNIT_TEXT.format(command=command_path()))
     enabled = "enabled" if (WANTS / UNIT.name).is_symlink() else None
     if enabled:
-        systemctl("start", UNIT.name)
-    change(Step.now("unit", UNIT.name, enabled, "enabled"), lambda: systemctl("enable", "--now", UNIT.name))
+        do.start(UNIT.name)
+    do.change(Step.now("unit", UNIT.name, enabled, "enabled"), lambda: systemctl("enable", "--now", UNIT.name))
 
 
 def service_state() -> str:

@@ -126,7 +126,15 @@ FIRST = 0
 
 def namespace_key() -> int:
     """The same, but FIRST for that of process 1 (of the machine or container), whose number a restart may change."""
-    return FIRST if namespace_number() == os.stat("/proc/1/ns/net").st_ino else namespace_number()
+    return FIRST if in_first() else namespace_number()
+
+
+def in_first() -> bool:
+    """Whether this is the network namespace of process 1. Only root may look at its ns/net, everybody at its net/."""
+    try:
+        return os.stat("/proc/self/net/stat").st_ino == os.stat("/proc/1/net/stat").st_ino
+    except FileNotFoundError:  # /proc mounted with hidepid: a user's shell is in no namespace of its own
+        return True
 
 
 def namespaces() -> dict[int, str]:

@@ -107,11 +107,6 @@ def put_file(path: Path, text: str | None) -> None:
         systemctl("daemon-reload")
 
 
-def change_file(path: Path, text: str) -> None:
-    """Write a file, as a change that undo takes back."""
-    change(Step.now("file", str(path), text_of(path), text), lambda: put_file(path, text))
-
-
 def set_default(cc: str) -> None:
     """Set the default congestion control of this network namespace."""
     try:

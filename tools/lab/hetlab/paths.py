@@ -21,9 +21,10 @@ GUEST = LAB / "hetlab" / "machines" / "guest"
 LINK_PROGRAM = "link.bpf.o"
 
 
-def skew_object(ppm: float, offset_s: float = 0) -> str:
-    """File name of the BPF program that makes a host's clock run this much fast, and be this far ahead."""
-    return f"skew{round(ppm * 1000):+d}ppb{f'{round(offset_s * 1e6):+d}us' if offset_s else ''}.o"
+def skew_object(ppm: float, offset_s: float = 0, stands: bool = False) -> str:
+    """File name of the BPF program that makes a host's clock run this much fast, and be this far ahead, or stand."""
+    ahead = f"{round(offset_s * 1e6):+d}us" if offset_s else ""
+    return f"skew{round(ppm * 1000):+d}ppb{ahead}{'-stands' if stands else ''}.o"
 
 
 def not_ours(error: OSError) -> str:

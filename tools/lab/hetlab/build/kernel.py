@@ -328,11 +328,11 @@ def static_flowgen(machine: str) -> Path:
     return path
 
 
-def skew_objects(clocks: set[tuple[float, float]]) -> None:
-    """BPF programs for hosts whose clocks are not true, one for each skew (ppm) and offset (s)."""
-    for ppm, offset_s in sorted(clocks):
-        told = [f"-DSKEW_PPB={round(ppm * 1000)}", f"-DOFFSET_US={round(offset_s * 1e6)}LL"]
-        _bpf("skew.c", skew_object(ppm, offset_s), "skew_ppm or offset_s of a clock", told)
+def skew_objects(clocks: set[tuple[float, float, bool]]) -> None:
+    """BPF programs for hosts whose clocks are not true, one for each skew (ppm), offset (s) and whether it stands."""
+    for ppm, offset_s, stands in sorted(clocks):
+        told = [f"-DSKEW_PPB={round(ppm * 1000)}", f"-DOFFSET_US={round(offset_s * 1e6)}LL", f"-DSTANDS={stands:d}"]
+        _bpf("skew.c", skew_object(ppm, offset_s, stands), "skew_ppm, offset_s or stands of a clock", told)
 
 
 def link_program() -> None:

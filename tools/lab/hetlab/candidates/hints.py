@@ -10,15 +10,34 @@ FAULT = re.compile(r"^.*?([\w./+-]+\.[chS]):(\d+):(?:(\d+):)? (?:fatal )?error: 
 KNOWN = (
     (
         r"has no member named .tso_segs.",
-        "tso_segs is an operation of kernels with BBRv3's patches; a stock one has min_tso_segs(sk), which gives the "
-        "smallest number of segments of a burst. Give that, or the kernel changes by --patch.",
+        "tso_segs(sk, mss) is an operation of kernels with BBRv3's patches; a stock one has min_tso_segs(sk). Its "
+        "function is wrapped if the file that has the table of operations declares it; or give the changes by --patch.",
     ),
     (
-        r"has no member named .tso_segs_goal.",
-        "tso_segs_goal is min_tso_segs(sk) since 4.20, and gives a smallest number, not the number itself.",
+        r"\.h: No such file or directory",
+        "a header that your own make writes must be there before, as it is for Linux 6.12; one of the kernel may have "
+        "moved.",
     ),
     (
-        r"has no member named .(fast_ack_mode|tx_in_flight|is_acking_tlp_retrans_seq|skb_marked_lost|lost|tx.*)\b",
+        r"CA_EVENT_(?:FAST|SLOW)_ACK.",
+        "CA_EVENT_FAST_ACK and CA_EVENT_SLOW_ACK are the operation in_ack_event(sk, flags) since 4.0: flags has "
+        "CA_ACK_SLOWPATH or not.",
+    ),
+    (
+        r"CA_EVENT_(?:NON_)?DELAYED_ACK.",
+        "CA_EVENT_DELAYED_ACK and CA_EVENT_NON_DELAYED_ACK are gone since 4.19: TCP sends the delayed ACK itself.",
+    ),
+    (
+        r"has no member named .srtt.",
+        "srtt is srtt_us since 3.15: microseconds, times 8.",
+    ),
+    (
+        r"proc_create.*incompatible|passing argument . of .proc_create",
+        "proc_create() takes a struct proc_ops since 5.6.",
+    ),
+    (
+        r"has no member named .(fast_ack_mode|skb_marked_lost|tlp_orig_data_app_limited|is_acking_tlp_retrans_seq|lost|"
+        r"tx.*)\b",
         "this field comes with kernel changes, as those of BBRv3: give them by --patch.",
     ),
     (

@@ -47,10 +47,8 @@ def module(console: Console, k: kernel.Kernel, s: Sources, taken: Collection[str
 
     LabError with the compiler's words, file and line, or the kernel's, where it cannot be had.
     """
-    files, notes = _copies(s, taken)
+    files, notes, renamed = _copies(k, s, taken)
     built = _module_name(k, s)
-    if built != s.module:
-        notes.append(f"the kernel has a module {s.module} of its own: called {built} here")
     rules, text = _rules(s, built, files)
     files[rules] = text
     ours = (
@@ -66,6 +64,9 @@ def module(console: Console, k: kernel.Kernel, s: Sources, taken: Collection[str
             _compile(k, s, built, files, directory)
             ko = directory / f"{built}.ko"
             names = _registered(k, ko, s)
+            notes += [f"the name {old} is in use: called {now} here" for old, now in renamed.items() if now in names]
+            if built != s.module:
+                notes.append(f"the kernel has a module {s.module} of its own: called {built} here")
             made = Module(built.replace("-", "_"), str(ko), names, s.digest, str(s.top), tuple(notes))
             known.write_text(json.dumps(asdict(made)))
     values = json.loads(known.read_text())
@@ -94,13 +95,12 @@ def _rules(s: Sources, name: str, files: dict[str, str]) -> tuple[str, str]:
     return file, text
 
 
-def _copies(s: Sources, taken: Collection[str]) -> tuple[dict[str, str], list[str]]:
-    """Texts to be compiled, and what was changed in them."""
+def _copies(k: kernel.Kernel, s: Sources, taken: Collection[str]) -> tuple[dict[str, str], list[str], dict[str, str]]:
+    """Texts to be compiled, what was changed in them, and other names of congestion controls, also of other modules."""
     texts = {str(file): (s.top / file).read_text(errors="surrogateescape") for file in s.files}
-    texts, notes = adapt.adapt(texts)
+    texts, notes = adapt.adapt(texts, (k.source / "include" / "net" / "tcp.h").read_text())
     new = {name: _free(name, taken) for name in adapt.names(texts) if name in taken}
-    notes += [f"the name {old} is in use: called {now} here" for old, now in new.items()]
-    return adapt.rename(texts, new), notes
+    return adapt.rename(texts, new), notes, new
 
 
 def _free(name: str, taken: Collection[str]) -> str:

@@ -112,11 +112,12 @@ def packet_claim(name: str, *, paper: str, ours: str, cause: str = "") -> None:
 
 
 def select(prefixes: list[str]) -> list[Claim]:
-    """Claims whose ids, or old ids, begin with one of these; all without any."""
+    """Claims whose ids, or old ids, begin with one of these, a whole id that one alone; all without any."""
     names.register("claims")
     chosen = set()
     for prefix in prefixes:
-        if not (found := names.begin_with(list(CLAIMS), prefix)):
+        found = [prefix] if prefix in CLAIMS else names.begin_with(list(CLAIMS), prefix)
+        if not found:
             raise LabError(f"{prefix}: no such claim; there are {', '.join(CLAIMS)}")
         chosen.update(found)
     return [c for c in CLAIMS.values() if not prefixes or c.id in chosen]

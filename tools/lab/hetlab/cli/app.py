@@ -2,6 +2,7 @@
 """The command line: arguments in, tables or JSON lines out; the work is elsewhere."""
 
 import json
+import os
 import signal
 import sys
 import time
@@ -60,6 +61,9 @@ from hetlab.model.job import Job
 from hetlab.model.keys import as_plain
 from hetlab.model.result import RunResult
 from hetlab.paths import BUILD, not_ours
+
+# Where Debian has modinfo, which others than root do not have in their PATH
+SYSTEM_PROGRAMS = "/usr/sbin:/sbin"
 
 app = typer.Typer(
     help="Experiments with TCP congestion control on the real kernel stack, in virtual time.",
@@ -312,7 +316,7 @@ def table_command(
 ) -> None:
     """Numbers of a result directory for papers and programs.
 
-    A row for each scenario, point of a sweep, and congestion control.
+    A row for each scenario, point of a sweep, and congestion control, ours first: the order of the report.
     """
     from hetlab.cli import export
 
@@ -330,6 +334,7 @@ def _terminated(number: int, _frame: FrameType | None) -> NoReturn:
 
 def main() -> None:
     """Console entry point: a LabError is a message and exit status 2."""
+    os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}:{SYSTEM_PROGRAMS}"
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminated)
     try:

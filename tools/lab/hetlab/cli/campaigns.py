@@ -90,11 +90,25 @@ def _followed(campaign: Campaign, bar: Progress, total: int) -> Outcome:
 
 
 def _tell_others(out: Path, planned: list[Job]) -> None:
-    """A line where a directory has runs that are not among these: its tables and reports show them, too."""
-    ours = {store.run_dir(out, job) for job in planned}
-    others = sum(path.parent not in ours for path in out.rglob("result.json")) if out.is_dir() else 0
+    """What a directory has already: runs that are not among these, which its tables and reports show, too, and those
+    of the same names with other settings, whose place the new ones take.
+    """
+    if not out.is_dir():
+        return
+    ours = {store.run_dir(out, job): job for job in planned}
+    others = replaced = 0
+    for path in out.rglob("result.json"):
+        job = ours.get(path.parent)
+        others += job is None
+        replaced += job is not None and store.other_settings(job, path)
     if others:
         print(f"hetlab: {out} has {others} other runs already; its report shows them, too", file=sys.stderr)
+    if replaced:
+        print(
+            f"hetlab: {replaced} of the runs in {out} have the same names as these and other settings:"
+            " they are replaced (to keep them: Ctrl-C, and another --out)",
+            file=sys.stderr,
+        )
 
 
 def _writable(out: Path) -> None:

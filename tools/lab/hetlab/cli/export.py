@@ -35,7 +35,7 @@ def write(directory: Path, kind: str, each: bool, names: Sequence[str], output: 
     if not names and kind not in ("csv", "parquet"):
         columns = list(shown(columns, [run for line in lines for run in line.runs]))
     if not kind:
-        tables.show(*tables.results_tables(lines, tables.terminal_width(), tuple(columns) if names else TERMINAL))
+        tables.show(*tables.results_tables(lines, tables.terminal_width(), tuple(columns) if names else ()))
     elif kind == "parquet" and output:
         writing(output, lambda: write_parquet(numbers(lines, columns, each), output))
     else:

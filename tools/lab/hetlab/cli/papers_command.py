@@ -15,7 +15,7 @@ from hetlab.paths import BUILD
 
 
 def claims(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="how their ids begin; all")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="ids, or how they begin; all")] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/claims")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object per claim on stdout")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="the table of docs/claims.md on stdout")] = False,

@@ -129,16 +129,17 @@ def notes(lines: list[Line]) -> list[str]:
     return said
 
 
-def results_tables(lines: list[Line], width: int, columns: tuple[Column, ...] = TERMINAL) -> list[Table]:
+def results_tables(lines: list[Line], width: int, asked: tuple[Column, ...] = ()) -> list[Table]:
     """Lines in one table, or where it is wider than ``width`` characters in one for each scenario.
 
-    Of several seeds there are the mean and half its 95 % interval; in a narrow table that stands below.
+    Of several seeds there are the mean and half its 95 % interval; in a narrow table that stands below. Columns that
+    are asked for are there even where no run has a value.
     """
-    columns = shown(columns, [run for line in lines for run in line.runs])
+    columns = asked or shown(TERMINAL, [run for line in lines for run in line.runs])
     wide = _results(lines, columns)
     if _widths(wide).maximum <= width:
         return [wide]
-    columns = tuple(column for column in columns if column.name != "wall")
+    columns = asked or tuple(column for column in columns if column.name != "wall")
     return [
         _narrow(list(those), columns, name, width) for name, those in groupby(lines, key=lambda line: line.scenario)
     ]

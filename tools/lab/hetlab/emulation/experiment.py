@@ -70,8 +70,8 @@ def build_net(sc: Experiment, seed: int) -> HetNet:
             out = node.cmd(f"{line} || echo failed").strip()
             if out:
                 raise LabError(f"{node.name}: sysctl {line}: {out}")
-    for host, (ppm, offset_s) in sc.clocks.items():
-        skew(net, host, ppm, offset_s)
+    for host, clock in sc.clocks.items():
+        skew(net, host, *clock)
     return net
 
 

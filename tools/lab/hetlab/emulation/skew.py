@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A host whose clock runs fast or slow, or is ahead or behind, as its TCP packets show it.
+"""A host whose clock runs fast or slow, is ahead or behind, or stands still, as its TCP packets show it.
 
 A BPF program (tools/bpf/skew.c) on the host's interfaces rewrites timestamps in
 flight; the host itself keeps true time. It is compiled before the run, one
-object for each skew and offset: see hetlab.build.kernel.
+object for each of these clocks: see hetlab.build.kernel.
 """
 
 import os
@@ -20,12 +20,12 @@ from hetlab.paths import skew_object
 PINS = "/sys/fs/bpf"
 
 
-def skew(net: HetNet, host: str, ppm: float, offset_s: float = 0) -> None:
-    """Make a host's clock run ``ppm`` (-1000..1000) fast from ``offset_s`` on, on all its interfaces."""
+def skew(net: HetNet, host: str, ppm: float, offset_s: float = 0, stands: bool = False) -> None:
+    """Make a host's clock run ``ppm`` (-1000..1000) fast from ``offset_s`` on, or stand, on all its interfaces."""
     in_range("skew_ppm", ppm)
     in_range("offset_s", offset_s)
     node: Node = net.get(host)
-    program = Path(os.environ.get("HETLAB_BIN", "")) / skew_object(ppm, offset_s)
+    program = Path(os.environ.get("HETLAB_BIN", "")) / skew_object(ppm, offset_s, stands)
     # each host has mounts of its own: no other host shares the maps of its two programs
     lines = [f"mount -t bpf bpf {PINS}"]
     for link in net.by_name.values():

@@ -133,8 +133,7 @@ class VirtualRunner(SideBySide):
         script = f"exec {shlex.quote(str(VENV))}/bin/python -m hetlab.emulation.agent {shlex.quote(str(path))}"
         machine = uml.boot(self.executable, self.modules, script, directory, cpu)
         running = JobInMachine(job, path, machine, wall_limit_s(job))
-        slowest = standstill.CANDIDATE_NS if job.candidates else 1
-        running.watch = standstill.Watch(machine.proc.pid, self.executable, slowest)
+        running.watch = standstill.Watch(machine.proc.pid, self.executable, programs=bool(job.candidates))
         return running
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 # Kernel code that never returns; 20 s of a CPU are what the whole of most runs takes
 LIMIT_CPU_S = 20.0
-# A busy loop with cpu_relax() moves virtual time on by 1 ns a turn: 0.75 s in 20 s. A flow of 10 Gbit/s: by 3 s
-CANDIDATE_NS = 1_000_000_000
+# A loop with cpu_relax() moves virtual time on, by 1 ns a turn, but no program runs: each wait for one is a voluntary
+# switch of the machine's process, some 10,000 a second in the fastest runs, none in such a loop
+ALONE_CPU_S = 5.0
 SAMPLES, APART_S = 30, 0.003
 CLOCK = "time_travel_time"
 PTRACE_GETREGS, PTRACE_ATTACH, PTRACE_DETACH = 12, 16, 17
@@ -33,27 +34,42 @@ def address_of(executable: Path, symbol: str) -> int | None:
     return next((int(line.split()[0], 16) for line in lines if line.endswith(f" {symbol}")), None)
 
 
-class Watch:
-    """Compares the CPU time that a machine used with its virtual time."""
+class _Still:
+    """Since when a number is the same."""
 
-    def __init__(self, pid: int, executable: Path, least_ns: int = 1) -> None:
-        self.pid = pid
-        self.kernel = executable
-        self.address = address_of(executable, CLOCK)
-        self.least_ns = least_ns
+    def __init__(self) -> None:
         self.seen: int | None = None
         self.since_cpu_s = 0.0
 
-    def stands_still(self) -> bool:
-        """Whether virtual time moved less than ``least_ns`` in LIMIT_CPU_S of its CPU; False if that cannot be seen."""
-        try:
-            now, cpu_s = self._virtual_ns(), self._cpu_s()
-        except (OSError, ValueError, IndexError):
-            return False
-        if now is None or self.seen is None or now - self.seen >= self.least_ns:
+    def since(self, now: int | None, cpu_s: float) -> float:
+        """CPU time (s) since it last changed; 0 where it is not known."""
+        if now is None or now != self.seen:
             self.seen, self.since_cpu_s = now, cpu_s
+        return cpu_s - self.since_cpu_s
+
+
+class Watch:
+    """Compares the CPU time that a machine used with its virtual time, and with whether its programs run."""
+
+    def __init__(self, pid: int, executable: Path, programs: bool = False) -> None:
+        self.pid = pid
+        self.kernel = executable
+        self.address = address_of(executable, CLOCK)
+        self.programs = programs
+        self.clock, self.switches = _Still(), _Still()
+
+    def stands_still(self) -> bool:
+        """Whether virtual time did not move in LIMIT_CPU_S of its CPU or, of ``programs``, none ran in ALONE_CPU_S.
+
+        False if that cannot be seen.
+        """
+        try:
+            cpu_s = self._cpu_s()
+            still_s = self.clock.since(self._virtual_ns(), cpu_s)
+            alone_s = self.switches.since(self._switches(), cpu_s) if self.programs else 0.0
+        except (OSError, ValueError, IndexError, StopIteration):
             return False
-        return cpu_s - self.since_cpu_s > LIMIT_CPU_S
+        return still_s > LIMIT_CPU_S or alone_s > ALONE_CPU_S
 
     def _virtual_ns(self) -> int | None:
         if self.address is None:
@@ -61,6 +77,10 @@ class Watch:
         with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
             memory.seek(self.address)
             return int.from_bytes(memory.read(8), "little")
+
+    def _switches(self) -> int:
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("voluntary_ctxt_switches:")).split()[1])
 
     def _cpu_s(self) -> float:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()

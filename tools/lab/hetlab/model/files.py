@@ -10,6 +10,7 @@ point of the sweep of a variant.
 """
 
 import copy
+import functools
 import itertools
 import tomllib
 from dataclasses import dataclass
@@ -94,13 +95,13 @@ def variants(name: str) -> list[str]:
     return list(read(find(name.partition("@")[0]).path).get("variant", {}))
 
 
-def read(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Raw tables of a file, its bases merged in, with its variants and theirs."""
+def read(path: Path, seen: tuple[Path, ...] = (), variant: str = "") -> dict[str, Any]:
+    """Raw tables of a file, its bases merged in, with its variants and theirs; of a file with ``variant`` that one."""
     path = path.resolve()
     if path in seen:
         raise LabError(f"{path.name}: base: {' -> '.join(p.stem for p in (*seen, path))} goes in a circle")
     try:
-        data = tomllib.loads(path.read_text())
+        data = _own(_parsed(path.read_text()), variant)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise LabError(f"{path}: not valid TOML: {err}") from err
     _beside(data, path.parent)
@@ -110,11 +111,25 @@ def read(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
             raise LabError(f"{path}: remove: there is no base to remove keys of")
         return data
     beside = path.parent / f"{base}.toml"
-    parent = read(beside if beside.is_file() else find(str(base)).path, (*seen, path))
+    parent = read(beside if beside.is_file() else find(str(base)).path, (*seen, path), variant)
     parent.pop("abstract", None)
     parent.pop("sweep", None)
     remove(parent, removed, str(path))
     return merge(parent, data)
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str) -> dict[str, Any]:
+    """Tables of a text, which are not changed: a file of many variants is read once for each."""
+    return tomllib.loads(text)
+
+
+def _own(data: dict[str, Any], variant: str) -> dict[str, Any]:
+    """A copy, of many variants with the one that is wanted."""
+    every = data.get("variant")
+    if isinstance(every, dict) and variant in every:
+        data = data | {"variant": {variant: every[variant]}}
+    return copy.deepcopy(data)
 
 
 def _beside(data: dict[str, Any], directory: Path) -> None:
@@ -138,7 +153,7 @@ def remove(data: dict[str, Any], keys: Any, where: str) -> None:
     if not isinstance(keys, list):
         raise LabError(f"{where}: remove = {keys!r}: must be a list of keys")
     for key in keys:
-        *path, last = str(key).split(".")
+        *path, last = parts_of(str(key))
         table: Any = data
         for part in path:
             table = table.get(part) if isinstance(table, dict) else None
@@ -183,9 +198,15 @@ def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def parts_of(key: str) -> list[str]:
+    """Names of the tables on the way to a key, and its own; that of a sysctl has points, with or without quotes."""
+    kind, _, name = key.partition(".")
+    return [kind, name.strip('"')] if kind == "sysctl" and name else key.split(".")
+
+
 def assign(data: dict[str, Any], key: str, value: Any, where: str) -> None:
     """Set ``a.b.c`` in nested tables; tables on the way may be missing. Of a list of tables a part is the number."""
-    *path, last = key.split(".")
+    *path, last = parts_of(key)
     inside: Any = data
     for part in path:
         if isinstance(inside, list):
@@ -202,7 +223,7 @@ def assign(data: dict[str, Any], key: str, value: Any, where: str) -> None:
 
 def _named(data: dict[str, Any], key: str, where: str) -> None:
     """LabError where a key is of a link or flow that is not there, unless it is one that each must have."""
-    kind, *rest = key.split(".")
+    kind, *rest = parts_of(key)
     there = data.get(kind)
     begun = rest[1:] and rest[1] in BEGINS.get(kind, ())
     if kind in BEGINS and len(rest) > 1 and isinstance(there, dict) and rest[0] not in there and not begun:
@@ -220,7 +241,7 @@ def _number(part: str, of: list[Any], where: str) -> int:
 def load(name: str, sets: list[str] | None = None) -> list[Point]:
     """Load a scenario with ``--set`` overrides; each point of its sweep, or the one that is named."""
     address = find(name)
-    data = chosen(read(address.path), address)
+    data = chosen(read(address.path, variant=address.variant), address)
     for table in OF_OTHERS:
         data.pop(table, None)
     for item in sets or []:

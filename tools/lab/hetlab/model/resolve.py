@@ -51,6 +51,7 @@ def resolve(point: Point) -> Experiment:
         route={node: route.spell(_bdp_pkts(s, node, route)) for node, route in s.route.items()},
         clock={host: clock.skew_ppm for host, clock in s.clock.items() if clock.skew_ppm},
         clock_offset={host: clock.offset_s for host, clock in s.clock.items() if clock.offset_s},
+        clock_stands=tuple(host for host, clock in s.clock.items() if clock.stands),
         events=_events(s, links),
         traces=_traces(s),
         sysctl=DEFAULT_SYSCTL | s.sysctl,

@@ -62,6 +62,7 @@ class Clock(Checked):
 
     skew_ppm: Annotated[float, Key("how much faster it runs than true time; negative: slower", "skew_ppm")] = 0
     offset_s: Annotated[float, Key("how far it is ahead of true time; negative: behind", "offset_s")] = 0
+    stands: Annotated[bool, Key("its timestamps stay the same: a receiver that hides its delay")] = False
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,7 @@ class Experiment(Checked):
     clock_offset: Annotated[
         dict[str, float], Key("how far hosts' clocks are ahead of true time, in s", sparse=True)
     ] = field(default_factory=dict)
+    clock_stands: Annotated[tuple[str, ...], Key("hosts whose timestamps stay the same", sparse=True)] = ()
     events: Annotated[tuple[Change, ...], Key("every single change, in the order of time")] = ()
     sysctl: Annotated[Sysctls, Key("sysctls of all nodes")] = field(default_factory=dict)
     traces: Annotated[dict[str, Played], Key("what directions play, by LINK.forward or LINK.reverse", sparse=True)] = (
@@ -214,10 +216,11 @@ class Experiment(Checked):
         return self.links[link].way(way) if link in self.links else None
 
     @property
-    def clocks(self) -> dict[str, tuple[float, float]]:
-        """Hosts whose clock is not true, each with its skew (ppm) and offset (s)."""
-        hosts = dict.fromkeys([*self.clock, *self.clock_offset])
-        return {host: (self.clock.get(host, 0.0), self.clock_offset.get(host, 0.0)) for host in hosts}
+    def clocks(self) -> dict[str, tuple[float, float, bool]]:
+        """Hosts whose clock is not true, each with its skew (ppm) and offset (s), and whether it stands."""
+        hosts = dict.fromkeys([*self.clock, *self.clock_offset, *self.clock_stands])
+        ahead = {host: (self.clock.get(host, 0.0), self.clock_offset.get(host, 0.0)) for host in hosts}
+        return {host: (*clock, host in self.clock_stands) for host, clock in ahead.items()}
 
     @property
     def filtered(self) -> bool:

@@ -129,7 +129,7 @@ def description(g: Group) -> dict[str, Any]:
     """What the page says of a scenario: links, flows, changes, settings."""
     sc = g.resolved
     settings = [(f"route of {node}", words) for node, words in sc.route.items() if words]
-    settings += [(f"clock of {host}", _clock(ppm, ahead_s)) for host, (ppm, ahead_s) in sc.clocks.items()]
+    settings += [(f"clock of {host}", _clock(*clock)) for host, clock in sc.clocks.items()]
     settings += [(key, str(value)) for key, value in sorted(sc.sysctl.items())]
     return {
         "way_heads": WAY_HEADS,
@@ -146,9 +146,9 @@ def description(g: Group) -> dict[str, Any]:
     }
 
 
-def _clock(ppm: float, ahead_s: float) -> str:
+def _clock(ppm: float, ahead_s: float, stands: bool) -> str:
     """How a clock differs from true time."""
-    return ", ".join([f"{ppm:+g} ppm"] * bool(ppm) + [f"{ahead_s:+g} s"] * bool(ahead_s))
+    return ", ".join([f"{ppm:+g} ppm"] * bool(ppm) + [f"{ahead_s:+g} s"] * bool(ahead_s) + ["stands"] * stands)
 
 
 def _facts(sc: Experiment) -> list[str]:

@@ -105,6 +105,14 @@ def kept(job: Job, out: Path, hashes: dict[str, str], lab: str) -> RunResult | N
     return result if same_job and same_lab and same_kernel and complete else None
 
 
+def other_settings(job: Job, path: Path) -> bool:
+    """Whether a result.json is of a run of the same name whose scenario was another one, by --set or in its file."""
+    try:
+        return read(path).scenario_resolved != job.scenario
+    except LabError:
+        return False
+
+
 @contextmanager
 def _whole(directory: Path) -> Iterator[Path]:
     """A directory to write to, which becomes the one that is named at the end: whole, or not at all."""

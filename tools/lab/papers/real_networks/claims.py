@@ -12,6 +12,7 @@ from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, RunKey
 from hetlab.model.result import known
 from papers import common
 from papers.common import claim, row
+from papers.real_networks import company, shared, varying  # noqa: F401 - they register their claims
 
 CC = "santacruz"
 N_OP = 3.0

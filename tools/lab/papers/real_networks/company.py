@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Beside flows of others: a share that is kept, and a queue that is given back when they have gone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hetlab.claims.evaluate import Verdict
+from hetlab.claims.evidence import Evidence, RunKey
+from papers import common
+from papers.common import claim, row
+from papers.real_networks import causes
+from papers.real_networks import measured as m
+
+Others = Mapping[str, RunKey]
+LEAST, MOST = 0.6, 1.4  # of the fair share
+BESIDE: dict[str, tuple[Any, ...]] = {"flow.other.cc": ("cubic", "bbr")}
+QUEUES: dict[str, tuple[Any, ...]] = {m.QUEUE_BDP: (0.5, 1, 4), m.WAYS_DELAY: (10, 50)}
+# Scenario, what, swept, its cost
+COMPANY = {
+    "": ("1 CUBIC or 1 BBR, 20 Mbit/s", BESIDE | QUEUES, 45),
+    "@two": ("2 CUBIC, 20 Mbit/s", QUEUES, 25),
+}
+
+
+def keeps(e: Evidence, run: RunKey, _others: Others) -> tuple[bool, str]:
+    """0.6 to 1.4 of the fair share, whole run."""
+    share = m.fair_share(e, run)
+    return LEAST <= share <= MOST, f"{share:.2f}"
+
+
+def queued_apart(e: Evidence, run: RunKey, _others: Others) -> tuple[bool, str]:
+    """0.9 of the fair share, whole run."""
+    share = m.fair_share(e, run)
+    return share >= 0.9, f"{share:.2f}"
+
+
+for variant, (what, swept, cost) in COMPANY.items():
+    m.each(
+        f"company{variant.replace('@', '-')}",
+        f"beside {what}, FIFO of 0.5, 1, 4 BDP, 20 and 100 ms, 120 s: 0.6 to 1.4 of the fair share",
+        [m.Points(f"company{variant}", swept)],
+        keeps,
+        cause=causes.DOES_NOT_COMPETE,
+        cost_s=cost,
+    )
+m.each(
+    "company-fq",
+    "beside 1 CUBIC or 1 BBR, fq_codel: at least 0.9 of the fair share",
+    [m.Points("company@fq", BESIDE | {m.WAYS_DELAY: (10, 50)})],
+    queued_apart,
+    cost_s=15,
+)
+
+SETTLED_S = 10
+CBR, MIX = (common.need(f"real_networks-{name}", m.CC) for name in ("cbr", "mix"))
+CBR_ALONE, CBR_BESIDE, CBR_AFTER = (10, 20), (30, 50), (60, 80)
+# When the flow is alone for 10 s or longer, and beside whom, in mix.toml
+ALONE = ((10, 20), (60, 70), (100, 110), (150, 160), (190, 200), (240, 250))
+UDP = (80, 90)
+IN_COMPANY = {"cubic": (30, 50), "bbr": (120, 140), "own": (170, 180), "reno": (210, 230)}
+LEAST_OF_TIME = 0.9
+
+
+def late_ms(e: Evidence, run: RunKey, times_s: tuple[float, float]) -> float:
+    """95th percentile of the one-way delay in a part of a run, above the least of the run."""
+    t, owd = e.series(run, "owd-s-d", "t"), e.series(run, "owd-s-d", "owd_ms")
+    inside = owd[(t >= times_s[0]) & (t < times_s[1])]
+    return float(np.nanpercentile(inside, 95) - np.nanmin(owd))
+
+
+def share_in(e: Evidence, run: RunKey, times_s: tuple[float, float], flows: int) -> float:
+    """Of the fair share of a part of a run in which so many TCP flows send."""
+    of = m.seen(e, run)
+    return of.megabits("main", *times_s) * flows / of.megabits(None, *times_s)
+
+
+@claim("real_networks-cbr", paper="beside and after UDP of half the link: delay as alone within 10 s", needs=[CBR])
+def cbr(e: Evidence) -> Verdict:
+    """A packet takes twice as long beside it, and so does each that waits; 0.9 of what is left is used."""
+    alone, beside, after = (late_ms(e, CBR, times) for times in (CBR_ALONE, CBR_BESIDE, CBR_AFTER))
+    of = m.seen(e, CBR)
+    rate = (of.capacity_megabits(*CBR_BESIDE) or 0) / 2
+    used = of.megabits("main", *CBR_BESIDE) / rate
+    good = beside <= 2 * alone + 1 and after <= 1.2 * alone + 0.5 and used >= 0.9
+    return Verdict(
+        good, f"p95 {alone:.1f} ms alone, {beside:.1f} beside UDP ({used:.2f} of the rest), {after:.1f} after"
+    )
+
+
+@claim(
+    "real_networks-mix",
+    paper="company comes and goes: the share kept, the delay as alone within 10 s",
+    needs=[MIX],
+    cause=causes.DOES_NOT_COMPETE,
+)
+def mix(e: Evidence) -> Verdict:
+    """From 10 s after each change on, in nine tenths of the time."""
+    first, *later = (late_ms(e, MIX, times) for times in ALONE)
+    beside_udp = late_ms(e, MIX, UDP)
+    shares = {k: share_in(e, MIX, times, 3 if k == "reno" else 2) for k, times in IN_COMPANY.items()}
+    right = [late <= 1.2 * first + 0.5 for late in later] + [beside_udp <= 2 * first + 1]
+    right += [LEAST <= share <= MOST for share in shares.values()]
+    lengths = [b - a for a, b in (*ALONE[1:], UDP, *IN_COMPANY.values())]
+    time = float(np.average(right, weights=lengths))
+    text = f"right in {time:.2f} of the time; p95 alone {row([first, *later], 1)}, beside UDP {beside_udp:.1f} ms"
+    return Verdict(time >= LEAST_OF_TIME, f"{text}; of the fair share {row(shares)}")

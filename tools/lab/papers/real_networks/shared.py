@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0
+"""LANs, many flows, equal flows, receivers that lie: what a server's congestion control must never get wrong."""
+
+from collections.abc import Mapping
+
+from hetlab.claims.evidence import Evidence, RunKey
+from hetlab.model.result import known
+from papers.real_networks import causes
+from papers.real_networks import measured as m
+
+Others = Mapping[str, RunKey]
+LAN_RTT_HALVES_MS = (0.05, 0.15, 0.5, 2.5)
+LAN_COST_S = {"": 0, "@tso": 25, "@ten": 45, "@ten-tso": 45}
+CLOCK_TICK_MS = 0.001  # to which one-way delays are known
+FLOWS, QUEUES_PKTS = (5, 20, 50), (10, 60, 200)
+MORE_DROPS = 1.2
+MOST_QUEUE_PKTS = 4.0  # for each flow
+MOST_FORGED = 1.5
+BDP = (0.1, 0.3, 1)
+
+
+def as_reno(e: Evidence, run: RunKey, others: Others) -> tuple[bool, str]:
+    """0.95 of Reno's goodput, at no more than its delay."""
+    ours, theirs = m.goodput(e, run), m.goodput(e, others["reno"])
+    late, late_reno = m.queueing_ms(e, run), m.queueing_ms(e, others["reno"])
+    text = f"{ours:.0f} Mbit/s, reno {theirs:.0f}; p95 {late:.2f} ms, reno {late_reno:.2f}"
+    return ours >= 0.95 * theirs and late <= late_reno + CLOCK_TICK_MS, text
+
+
+for variant, cost in LAN_COST_S.items():
+    m.each(
+        f"lan{variant.replace('@', '-')}",
+        "a LAN: 0.95 of Reno's goodput, p95 of queueing at most Reno's",
+        [m.Points(f"lan{variant}", {m.WAYS_DELAY: LAN_RTT_HALVES_MS})],
+        as_reno,
+        beside=["reno"],
+        cause=causes.TICKS,
+        cost_s=cost,
+    )
+
+
+def few_drops(e: Evidence, run: RunKey, others: Others) -> tuple[bool, str]:
+    """1.2 times Reno's drops, Jain's index at least 0.95."""
+    ours, theirs, jain = m.drops(e, run), m.drops(e, others["reno"]), known(e[run].jain_steady)
+    return ours <= MORE_DROPS * theirs and jain >= 0.95, f"dropped {ours}, reno {theirs}, Jain {jain:.3f}"
+
+
+m.each(
+    "many",
+    "5, 20, 50 flows, queues of 10, 60, 200 packets: at most 1.2 times Reno's drops, Jain at least 0.95",
+    [m.Points("many", {"flow.main.count": FLOWS, m.QUEUE_PKTS: QUEUES_PKTS})],
+    few_drops,
+    beside=["reno"],
+    cause=causes.TAKEN_FOR_RANDOM,
+    cost_s=80,
+)
+
+
+def half_to_one_and_a_half(e: Evidence, run: RunKey, _others: Others) -> tuple[bool, str]:
+    """Of the fair share, steady part."""
+    share = m.fair_share(e, run, steady=True)
+    return 0.5 <= share <= 1.5, f"{share:.2f}"
+
+
+m.each(
+    "beside-reno",
+    "one beside four flows of Reno, queues of 5 to 50 packets: 0.5 to 1.5 of the fair share",
+    [m.Points("beside-reno", {m.QUEUE_PKTS: (5, 10, 20, 50)})],
+    half_to_one_and_a_half,
+    cause=causes.TAKEN_FOR_RANDOM,
+)
+
+
+def _equal(least_jain: float, flows_of: str) -> m.Judge:
+    def judge(e: Evidence, run: RunKey, _others: Others) -> tuple[bool, str]:
+        jain, queue = known(e[run].jain_steady), known(e[run].queue.steady_mean_pkts) / len(e[run].tcp)
+        return jain >= least_jain and queue <= MOST_QUEUE_PKTS, f"Jain {jain:.3f}, queue {queue:.1f} a flow"
+
+    judge.__doc__ = f"Jain's index of {flows_of}, and a queue of four packets each at most."
+    return judge
+
+
+m.each(
+    "equal",
+    "2, 5, 20 equal flows, random starts: Jain at least 0.97, queue at most 4 packets a flow",
+    [m.Points("equal", {"flow.main.count": (2, 5, 20)})],
+    _equal(0.97, "equal flows"),
+    cause=causes.JOINS_LATE,
+    cost_s=15,
+)
+
+GROUPS = ("main", "s50-", "s80-", "s110-", "s140-")
+m.each(
+    "equal-rtt",
+    "10 and 40 flows, 20 to 140 ms, random starts, clocks anywhere: Jain at least 0.95, queue at most 4 packets a flow",
+    [m.Points("equal-rtt", {"+".join(f"flow.{group}.count" for group in GROUPS): (2, 8)})],
+    _equal(0.95, "flows of mixed round trips"),
+    cause=causes.JOINS_LATE,
+    cost_s=30,
+)
+
+
+def at_most_forged(e: Evidence, run: RunKey, _others: Others) -> tuple[bool, str]:
+    """Of the fair share, the whole minute."""
+    share = m.fair_share(e, run)
+    return share <= MOST_FORGED, f"{share:.2f}"
+
+
+# By timestamps it fails before the shortest queue alone, and there without a forger, too (beside-reno)
+FORGED = {"": causes.TAKEN_FOR_RANDOM, "@option": causes.BELIEVES_DELAY}
+for variant, cause in FORGED.items():
+    m.each(
+        f"forged{variant.replace('@', '-')}",
+        "a receiver whose timestamps stand still, beside four flows of Reno: at most 1.5 of the fair share in 60 s",
+        [m.Points(f"forged{variant}", {m.QUEUE_BDP: BDP})],
+        at_most_forged,
+        cause=cause,
+    )
