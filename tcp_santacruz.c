@@ -350,6 +350,7 @@ static void santacruz_reduce(struct sock *sk)
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 window = min(sc->window, tcp_snd_cwnd(tp));
+	bool startup = sc->phase == SANTACRUZ_STARTUP;
 
 	if (sc->reduced)
 		return;
@@ -357,7 +358,9 @@ static void santacruz_reduce(struct sock *sk)
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
 	sc->lowering = 0;
-	sc->prior = cubic_law_max(window, sc->prior);
+	/* The first loss of slow start is that of its bursts */
+	if (!startup || sc->prior)
+		sc->prior = cubic_law_max(window, sc->prior);
 	sc->cut_ms = santacruz_now_ms(tp);
 	santacruz_set_window(sk, cubic_law_reduce(window));
 }
@@ -367,10 +370,12 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 step = santacruz_law_raise(sc->window, shows, sc->run, sc->prior);
+	bool cautious = sc->compete ||
+			(sc->prior && !loss_delay_random(&sc->loss));
+	u32 step = santacruz_law_raise(sc->window, shows, sc->run, cautious);
 	u32 window;
 
-	if (!sc->prior || (!sc->compete && loss_delay_random(&sc->loss)))
+	if (!cautious)
 		return sc->window + step;
 	window = cubic_law_window(sc->prior, santacruz_now_ms(tp) - sc->cut_ms,
 				  (tp->srtt_us >> 3) / USEC_PER_MSEC);

@@ -147,11 +147,11 @@ static inline bool loss_delay_full(const struct loss_delay *e)
  * loss_delay_random() - are losses the link's?
  * @e: estimator
  *
- * They come with any delay, and one in four at least with one that no full queue has.
+ * They come with any delay, and half of them at least with one that no full queue has.
  */
 static inline bool loss_delay_random(const struct loss_delay *e)
 {
-	return !loss_delay_full(e) && 4 * (u32)e->doubt <= 3 * (u32)e->lost;
+	return !loss_delay_full(e) && 2 * (u32)e->doubt <= (u32)e->lost;
 }
 
 static inline u16 loss_delay_fade(u16 count)
