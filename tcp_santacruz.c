@@ -217,7 +217,6 @@ static void santacruz_init(struct sock *sk)
 	}
 	sc->end = tp->delivered;
 	sc->near_ms = santacruz_now_ms(tp);
-	loss_delay_init(&sc->loss);
 	santacruz_set_window(sk, cc_window_is_fresh(tp) ?
 			     SANTACRUZ_LAW_WINDOW_MAX : tcp_snd_cwnd(tp));
 	cc_window_want_pacing(sk);
@@ -337,7 +336,7 @@ static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 
 	if (rs->rtt_us > 0)
 		loss_delay_sample(&sc->loss, rs->rtt_us, max(rs->acked_sacked, 1U),
-				  tcp_snd_cwnd(tcp_sk(sk)), tcp_sk(sk)->sacked_out);
+				  tcp_sk(sk)->sacked_out);
 	if (!santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
 		return false;
 	*off_us = santacruz_believed(sk, r_us - s_us, rs->rtt_us);
@@ -371,7 +370,7 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 	const struct santacruz *sc = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	bool cautious = sc->compete ||
-			(sc->prior && !loss_delay_random(&sc->loss));
+			(sc->prior && !loss_delay_of_link(&sc->loss));
 	u32 step = santacruz_law_raise(sc->window, shows, sc->run, cautious);
 	u32 window;
 
@@ -526,12 +525,13 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
 	s32 held = santacruz_op(sk) - santacruz_milli_to_q8(READ_ONCE(delta));
-	bool congested, steady = sc->phase == SANTACRUZ_STEADY;
+	bool congested, link, steady = sc->phase == SANTACRUZ_STEADY;
 
 	if (rs->losses <= 0)
 		return;
-	loss_delay_lost(&sc->loss, rtt_us, tcp_min_rtt(tcp_sk(sk)), rs->losses);
-	congested = !READ_ONCE(discriminate) || sc->compete || loss_delay_full(&sc->loss) ||
+	link = loss_delay_lost(&sc->loss, rtt_us, tcp_min_rtt(tcp_sk(sk)),
+			       rs->losses) || loss_delay_of_link(&sc->loss);
+	congested = !READ_ONCE(discriminate) || sc->compete || !link ||
 		    loss_delay_heavy(&sc->loss);
 	trace_loss(sk, santacruz_n(sc), sc->compete, congested);
 	if (!congested)
