@@ -317,6 +317,11 @@ static bool santacruz_times(struct sock *sk, s32 rtt_us, u32 *s_us, u32 *r_us)
 	return true;
 }
 
+static u32 santacruz_wait_us(const struct sock *sk, u32 rtt_us)
+{
+	return rtt_us - min(rtt_us, tcp_min_rtt(tcp_sk(sk)));
+}
+
 /* Delay that the round trip does not show is not believed */
 static u32 santacruz_believed(const struct sock *sk, u32 off_us, u32 rtt_us)
 {
@@ -335,7 +340,7 @@ static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 	u32 s_us, r_us, flight = rs->delivered > 0 ? rs->delivered : 1;
 
 	if (rs->rtt_us > 0)
-		loss_delay_sample(&sc->loss, rs->rtt_us, max(rs->acked_sacked, 1U),
+		loss_delay_sample(&sc->loss, santacruz_wait_us(sk, rs->rtt_us), max(rs->acked_sacked, 1U),
 				  tcp_sk(sk)->sacked_out);
 	if (!santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
 		return false;
@@ -529,9 +534,9 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 
 	if (rs->losses <= 0)
 		return;
-	link = loss_delay_lost(&sc->loss, rtt_us, tcp_min_rtt(tcp_sk(sk)),
+	link = loss_delay_lost(&sc->loss, santacruz_wait_us(sk, rtt_us), tcp_min_rtt(tcp_sk(sk)),
 			       rs->losses) || loss_delay_of_link(&sc->loss);
-	congested = !READ_ONCE(discriminate) || sc->compete || !link ||
+	congested = !READ_ONCE(discriminate) || !link ||
 		    loss_delay_heavy(&sc->loss);
 	trace_loss(sk, santacruz_n(sc), sc->compete, congested);
 	if (!congested)
@@ -647,7 +652,8 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
-	loss_delay_round(&sc->loss, sc->lv.level_us, rs->delivered);
+	loss_delay_round(&sc->loss, sc->lv.level_us,
+			 santacruz_wait_us(sk, max(rs->rtt_us, 0L)), rs->delivered);
 	sc->end = tp->delivered;
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)
