@@ -535,7 +535,7 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	if (rs->losses <= 0)
 		return;
 	link = loss_delay_lost(&sc->loss, santacruz_wait_us(sk, rtt_us), tcp_min_rtt(tcp_sk(sk)),
-			       rs->losses) || loss_delay_of_link(&sc->loss);
+			       rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses) || loss_delay_of_link(&sc->loss);
 	congested = !READ_ONCE(discriminate) || !link ||
 		    loss_delay_heavy(&sc->loss);
 	trace_loss(sk, santacruz_n(sc), sc->compete, congested);

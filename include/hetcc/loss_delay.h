@@ -91,17 +91,22 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
  * @e: estimator
  * @wait_us: round trip of the packet next to them, beyond @min_us
  * @min_us: round trip without a queue
+ * @gap_us: time between two packets: in a longer one a full queue may have emptied
  * @pkts: so many, 1..2^31
  *
  * Return: true if the queue was surely not full.
  */
 static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us,
-				   u32 pkts)
+				   u32 gap_us, u32 pkts)
 {
 	bool seen = e->high_us > min_us >> LOSS_DELAY_NOISE_SHIFT;
 
 	if (!e->hole)
 		loss_delay_hole(e, wait_us);
+	if (gap_us > e->high_us / 2) {
+		e->hole_low = 0;
+		e->hole_below = 0;
+	}
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 4);
 	if (!seen)
 		pkts *= 2;
