@@ -43,6 +43,7 @@
  * @below: share of losses when a packet waited no longer than the mean,
  *	LOSS_DELAY_ONE: all
  * @hole: something is missing, and what the packet behind it had to wait is known:
+ * @told: and has told of a loss: the next is another
  * @hole_low: less than half of what the queue has held
  * @hole_below: no longer than the mean
  */
@@ -54,6 +55,7 @@ struct loss_delay {
 	u16 doubt;
 	u16 below:8,
 	    hole:1,
+	    told:1,
 	    hole_low:1,
 	    hole_below:1;
 };
@@ -78,6 +80,7 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
 	if (hole && !e->hole)
 		loss_delay_hole(e, wait_us);
 	e->hole = hole;
+	e->told &= hole;
 	if (e->pkts + pkts > LOSS_DELAY_PKTS_MAX) {
 		e->pkts /= 2;
 		e->lost /= 2;
@@ -101,8 +104,9 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 {
 	bool seen = e->high_us > min_us >> LOSS_DELAY_NOISE_SHIFT;
 
-	if (!e->hole)
+	if (!e->hole || e->told)
 		loss_delay_hole(e, wait_us);
+	e->told = e->hole;
 	if (gap_us > e->high_us / 2) {
 		e->hole_low = 0;
 		e->hole_below = 0;
@@ -159,7 +163,7 @@ static inline u16 loss_delay_fade(u16 count)
 static inline void loss_delay_round(struct loss_delay *e, u32 level_us,
 				    u32 wait_us, u32 pkts)
 {
-	e->mean_us += ((s32)(wait_us - e->mean_us)) / 8;
+	e->mean_us += (s32)(wait_us - e->mean_us) / 4;
 	e->pkts = loss_delay_fade(e->pkts);
 	e->lost = loss_delay_fade(e->lost);
 	e->doubt = loss_delay_fade(e->doubt);
