@@ -361,7 +361,7 @@ static void santacruz_reduce(struct sock *sk)
 	sc->reduced = 2;
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
-	sc->lowering = 0;
+	sc->lowering &= sc->sudden;
 	/* The first loss of slow start is that of its bursts */
 	if (!startup || sc->prior)
 		sc->prior = cubic_law_max(window, sc->prior);
@@ -542,7 +542,7 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	if (!congested)
 		return;
 	santacruz_reduce(sk);
-	if (steady && santacruz_n(sc) >= held)
+	if (steady && santacruz_n(sc) >= held && !(sc->lowering && sc->sudden))
 		sc->compete = READ_ONCE(compete);
 }
 
@@ -573,6 +573,7 @@ static void santacruz_end_startup(struct sock *sk)
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
 	sc->lowering = 0;
+	sc->left_us = 0;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 }
 
@@ -610,9 +611,10 @@ static void santacruz_startup_rate(struct sock *sk, u32 off_us)
 		sc->lowering = 1;
 		sc->ref_us = now_us;
 		sc->ref_pkts = tp->delivered;
+		sc->left_us = off_us;
 		return;
 	}
-	if (pkts < SANTACRUZ_BUSY_PKTS)
+	if (pkts < SANTACRUZ_BUSY_PKTS || (s32)(off_us - sc->left_us) < (s32)(us / 4))
 		return;
 	ns = fixed_mul_div(us, 1000, pkts);
 	window = fixed_mul_div(min_us, 1000, ns);

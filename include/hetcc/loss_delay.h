@@ -20,10 +20,10 @@
 /* Counts are of some eight rounds, and of 2^15 packets at most */
 #define LOSS_DELAY_ROUNDS_SHIFT	3
 #define LOSS_DELAY_PKTS_MAX	((u32)1 << 15)
-/* Share of losses, Q7: weight of a loss 1/8 */
+/* Share of losses, Q7: weight of a loss 1/16 */
 #define LOSS_DELAY_SHIFT	7
 #define LOSS_DELAY_ONE		((u32)1 << LOSS_DELAY_SHIFT)
-#define LOSS_DELAY_WEIGHT_SHIFT	3
+#define LOSS_DELAY_WEIGHT_SHIFT	4
 /*
  * More than one packet in 12 (the wireless paper's worst link) is congestion; and one
  * in 48, as BBRv3, if the queue may have been full.
@@ -117,12 +117,10 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 	else if (!e->hole_low)
 		e->doubt = min_t(u32, e->doubt + pkts, LOSS_DELAY_PKTS_MAX);
 	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
-	if (!seen)
-		return true;
 	e->below -= e->below >> LOSS_DELAY_WEIGHT_SHIFT;
 	if (e->hole_below)
 		e->below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
-	return e->hole_low;
+	return !seen || e->hole_low;
 }
 
 /**
