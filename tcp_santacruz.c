@@ -603,18 +603,21 @@ static void santacruz_startup_rate(struct sock *sk, u32 off_us)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 now_us = (u32)tp->tcp_mstamp, min_us = tcp_min_rtt(tp);
 	u32 pkts = tp->delivered - sc->ref_pkts, us = now_us - sc->ref_us;
+	u32 delay_us = forward_level_delay_us(&sc->lv, off_us);
+	u32 empty_us = min(min_us / 16, 4000U) + santacruz_tick_us(sc);
 	u32 ns, window;
 
-	if (!sc->lowering ||
-	    forward_level_delay_us(&sc->lv, off_us) <=
-	    min(min_us / 16, 4000U) + santacruz_tick_us(sc)) {
+	if (!sc->lowering || delay_us <= empty_us ||
+	    delay_us + santacruz_tick_us(sc) +
+	    santacruz_burst_pkts(sk) * us / max(pkts, 1U) < sc->left_us) {
 		sc->lowering = 1;
 		sc->ref_us = now_us;
 		sc->ref_pkts = tp->delivered;
-		sc->left_us = off_us;
+		sc->left_us = delay_us;
 		return;
 	}
-	if (pkts < SANTACRUZ_BUSY_PKTS || (s32)(off_us - sc->left_us) < (s32)(us / 4))
+	sc->left_us = max(sc->left_us, delay_us);
+	if (pkts < SANTACRUZ_BUSY_PKTS || delay_us < us / 4)
 		return;
 	ns = fixed_mul_div(us, 1000, pkts);
 	window = fixed_mul_div(min_us, 1000, ns);
