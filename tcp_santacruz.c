@@ -216,6 +216,7 @@ static void santacruz_init(struct sock *sk)
 		return;
 	}
 	sc->end = tp->delivered;
+	loss_delay_init(&sc->loss);
 	sc->near_ms = santacruz_now_ms(tp);
 	santacruz_set_window(sk, cc_window_is_fresh(tp) ?
 			     SANTACRUZ_LAW_WINDOW_MAX : tcp_snd_cwnd(tp));

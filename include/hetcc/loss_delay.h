@@ -60,6 +60,12 @@ struct loss_delay {
 	    hole_below:1;
 };
 
+/* Nothing says yet whose the losses are */
+static inline void loss_delay_init(struct loss_delay *e)
+{
+	e->below = LOSS_DELAY_ONE / 4;
+}
+
 static inline void loss_delay_hole(struct loss_delay *e, u32 wait_us)
 {
 	e->hole_low = wait_us < e->high_us / 2;
@@ -107,16 +113,17 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 	if (!e->hole || e->told)
 		loss_delay_hole(e, wait_us);
 	e->told = e->hole;
-	if (gap_us > e->high_us / 2) {
+	if (gap_us > e->high_us / 2)
 		e->hole_low = 0;
-		e->hole_below = 0;
-	}
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 4);
 	if (!seen)
 		pkts *= 2;
 	else if (!e->hole_low)
 		e->doubt = min_t(u32, e->doubt + pkts, LOSS_DELAY_PKTS_MAX);
 	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
+	if (gap_us > e->high_us / 2 ||
+	    (e->mean_us > e->high_us - e->high_us / 4 && e->lost < 8))
+		return !seen || e->hole_low;
 	e->below -= e->below >> LOSS_DELAY_WEIGHT_SHIFT;
 	if (e->hole_below)
 		e->below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
