@@ -149,7 +149,7 @@ static inline bool loss_delay_heavy(const struct loss_delay *e)
  */
 static inline bool loss_delay_of_link(const struct loss_delay *e)
 {
-	return e->below > LOSS_DELAY_ONE / 4;
+	return e->below > (e->lost < 8 ? LOSS_DELAY_ONE / 4 : 3 * LOSS_DELAY_ONE / 16);
 }
 
 static inline u16 loss_delay_fade(u16 count)
