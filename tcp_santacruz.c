@@ -584,7 +584,8 @@ static void santacruz_check_startup(struct sock *sk, s32 op)
 
 	if (tcp_snd_cwnd(tcp_sk(sk)) >= sc->window) {
 		santacruz_end_startup(sk);
-	} else if (santacruz_n(sc) > op) {
+	} else if (santacruz_n(sc) > op &&
+		   sc->lv.level_us > min(tcp_min_rtt(tcp_sk(sk)) / 8, 16000U)) {
 		u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
 
 		santacruz_set_window(sk, santacruz_law_lower(cwnd,
@@ -604,7 +605,7 @@ static void santacruz_startup_rate(struct sock *sk, u32 off_us)
 	u32 now_us = (u32)tp->tcp_mstamp, min_us = tcp_min_rtt(tp);
 	u32 pkts = tp->delivered - sc->ref_pkts, us = now_us - sc->ref_us;
 	u32 delay_us = forward_level_delay_us(&sc->lv, off_us);
-	u32 empty_us = min(min_us / 16, 4000U) + santacruz_tick_us(sc);
+	u32 empty_us = min(min_us / 16, 8000U) + santacruz_tick_us(sc);
 	u32 ns, window;
 
 	if (!sc->lowering || delay_us <= empty_us ||
