@@ -626,7 +626,6 @@ static void santacruz_startup_rate(struct sock *sk, u32 off_us)
 	window += santacruz_law_op(window, santacruz_milli_to_q8(READ_ONCE(n_op)))
 		  >> QUEUE_PKTS_SHIFT;
 	santacruz_set_window(sk, max(window, tcp_snd_cwnd(tp) / 2));
-	forward_level_service(&sc->lv, us, pkts);
 }
 
 /* The queue was empty or nearly so: nobody fills it */
