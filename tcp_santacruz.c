@@ -578,19 +578,19 @@ static void santacruz_end_startup(struct sock *sk)
 }
 
 /* The whole round had to wait: the pipe was full with what was sent then */
-static void santacruz_check_startup(struct sock *sk, s32 op)
+static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tcp_snd_cwnd(tcp_sk(sk)) >= sc->window) {
+	if (tcp_snd_cwnd(tp) >= sc->window) {
 		santacruz_end_startup(sk);
 	} else if (santacruz_n(sc) > op &&
-		   sc->lv.level_us > min(tcp_min_rtt(tcp_sk(sk)) / 8, 16000U)) {
-		u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
-
-		santacruz_set_window(sk, santacruz_law_lower(cwnd,
-					sc->lv.sent_pkts, santacruz_n(sc) - op));
+		   level_us > min(tcp_min_rtt(tp) / 8, 16000U)) {
+		santacruz_set_window(sk, tcp_snd_cwnd(tp));
 		santacruz_end_startup(sk);
+		sc->before = sc->window;
+		santacruz_lower(sk, level_us, last_us, op);
 	}
 }
 
@@ -598,7 +598,8 @@ static void santacruz_check_startup(struct sock *sk, s32 op)
  * Packets that queue behind each other leave at the link's rate. A queue that has
  * not been empty for so many shows it, and so where slow start has to end.
  */
-static void santacruz_startup_rate(struct sock *sk, u32 off_us)
+static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs,
+				   u32 off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -625,7 +626,7 @@ static void santacruz_startup_rate(struct sock *sk, u32 off_us)
 	window = min(window, SANTACRUZ_LAW_WINDOW_MAX);
 	window += santacruz_law_op(window, santacruz_milli_to_q8(READ_ONCE(n_op)))
 		  >> QUEUE_PKTS_SHIFT;
-	santacruz_set_window(sk, max(window, tcp_snd_cwnd(tp) / 2));
+	santacruz_set_window(sk, max_t(u32, window, max(rs->delivered, 0)));
 }
 
 /* The queue was empty or nearly so: nobody fills it */
@@ -668,7 +669,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	level_us = sc->lv.level_us;
 	santacruz_near(sk, previous, op, off_us);
 	if (sc->phase == SANTACRUZ_STARTUP)
-		santacruz_check_startup(sk, op);
+		santacruz_check_startup(sk, level_us, last_us, op);
 	else if (sc->phase == SANTACRUZ_DRAIN)
 		santacruz_drain(sk, level_us, op);
 	else if (santacruz_drain_due(sk))
@@ -820,7 +821,7 @@ static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 	}
 	if (santacruz_sample(sk, rs, &off_us) &&
 	    sc->phase == SANTACRUZ_STARTUP)
-		santacruz_startup_rate(sk, off_us);
+		santacruz_startup_rate(sk, rs, off_us);
 	santacruz_round(sk, rs, off_us);
 	santacruz_loss(sk, rs);
 	santacruz_set_cwnd(sk, rs->acked_sacked);
