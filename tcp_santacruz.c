@@ -62,6 +62,7 @@ struct santacruz {
 		struct {
 			struct forward_level lv;
 			struct loss_delay loss;
+			u32 min_us;
 			u32 end;
 			u32 window;
 			u32 prior;
@@ -117,7 +118,7 @@ static u8 santacruz_tick_code(u32 tick_us)
 
 static s32 santacruz_queue(const struct santacruz *sc, u32 delay_us)
 {
-	return queue_pkts_from_us(delay_us, forward_level_pkts_ns(&sc->lv));
+	return queue_pkts_from_us(delay_us, sc->lv.pkts_ns);
 }
 
 /* Equation 2: packets in the bottleneck queue, Q8 */
@@ -216,6 +217,7 @@ static void santacruz_init(struct sock *sk)
 		return;
 	}
 	sc->end = tp->delivered;
+	sc->min_us = tcp_min_rtt(tp);
 	loss_delay_init(&sc->loss);
 	sc->near_ms = santacruz_now_ms(tp);
 	santacruz_set_window(sk, cc_window_is_fresh(tp) ?
@@ -268,7 +270,7 @@ static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
 static bool santacruz_tick_too_coarse(struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	u32 pkts_ns = forward_level_pkts_ns(&sc->lv);
+	u32 pkts_ns = sc->lv.pkts_ns;
 	u32 op_us = fixed_mul_div(santacruz_law_op(sc->window,
 				santacruz_milli_to_q8(READ_ONCE(n_op))),
 				pkts_ns, 1000 * QUEUE_PKTS_ONE);
@@ -318,17 +320,23 @@ static bool santacruz_times(struct sock *sk, s32 rtt_us, u32 *s_us, u32 *r_us)
 	return true;
 }
 
-static u32 santacruz_wait_us(const struct sock *sk, u32 rtt_us)
+static u32 santacruz_wait_us(const struct santacruz *sc, u32 rtt_us)
 {
-	return rtt_us - min(rtt_us, tcp_min_rtt(tcp_sk(sk)));
+	return rtt_us - min(rtt_us, sc->min_us);
+}
+
+/* A delay is the path's */
+static void santacruz_raise_base(struct santacruz *sc, u32 us)
+{
+	forward_level_raise_base(&sc->lv, us);
+	sc->min_us += us;
 }
 
 /* Delay that the round trip does not show is not believed */
 static u32 santacruz_believed(const struct sock *sk, u32 off_us, u32 rtt_us)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	u32 min_us = tcp_min_rtt(tcp_sk(sk));
-	u32 most_us = sc->lv.base_us + rtt_us - min(rtt_us, min_us);
+	u32 most_us = sc->lv.base_us + santacruz_wait_us(sc, rtt_us);
 
 	return sc->lv.primed && (s32)(off_us - most_us) > 0 ? most_us : off_us;
 }
@@ -341,7 +349,9 @@ static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 	u32 s_us, r_us, flight = rs->delivered > 0 ? rs->delivered : 1;
 
 	if (rs->rtt_us > 0)
-		loss_delay_sample(&sc->loss, santacruz_wait_us(sk, rs->rtt_us), max(rs->acked_sacked, 1U),
+		sc->min_us = min_t(u32, sc->min_us, rs->rtt_us);
+	if (rs->rtt_us > 0)
+		loss_delay_sample(&sc->loss, santacruz_wait_us(sc, rs->rtt_us), max(rs->acked_sacked, 1U),
 				  tcp_sk(sk)->sacked_out);
 	if (!santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
 		return false;
@@ -452,7 +462,7 @@ static void santacruz_drain_failed(struct sock *sk)
 	u32 us = min(sc->left_us, sc->ref_us);
 
 	if (sc->left_us && max(sc->left_us, sc->ref_us) - us <= us / 8) {
-		forward_level_raise_base(&sc->lv, us);
+		santacruz_raise_base(sc, us);
 		sc->left_us = 0;
 		return;
 	}
@@ -498,7 +508,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 		.now_us = level_us,
 		.first_pkts = sc->ref_pkts,
 		.now_pkts = sc->lv.sent_pkts,
-		.pkts_ns = forward_level_pkts_ns(&sc->lv),
+		.pkts_ns = sc->lv.pkts_ns,
 	};
 	bool grew = santacruz_law_grew(&a, santacruz_tick_us(sc));
 
@@ -510,7 +520,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	}
 	if (sc->lowering && sc->sudden && !grew &&
 	    santacruz_law_unanswered(&a)) {
-		forward_level_raise_base(&sc->lv, level_us);
+		santacruz_raise_base(sc, level_us);
 		sc->lowering = 0;
 		santacruz_set_window(sk, max(sc->before, sc->window));
 		return;
@@ -534,7 +544,7 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 
 	if (rs->losses <= 0)
 		return;
-	link = loss_delay_lost(&sc->loss, santacruz_wait_us(sk, rtt_us), tcp_min_rtt(tcp_sk(sk)),
+	link = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
 			       rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses) || loss_delay_of_link(&sc->loss);
 	congested = !READ_ONCE(discriminate) || !link ||
 		    loss_delay_heavy(&sc->loss);
@@ -542,7 +552,7 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	if (!congested)
 		return;
 	santacruz_reduce(sk);
-	if (steady && santacruz_n(sc) >= held && !(sc->lowering && sc->sudden))
+	if (steady && santacruz_n(sc) >= held && !sc->lowering)
 		sc->compete = READ_ONCE(compete);
 }
 
@@ -586,7 +596,7 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 	if (tcp_snd_cwnd(tp) >= sc->window) {
 		santacruz_end_startup(sk);
 	} else if (santacruz_n(sc) > op &&
-		   level_us > min(tcp_min_rtt(tp) / 8, 16000U)) {
+		   level_us > min(sc->min_us / 8, 16000U)) {
 		santacruz_set_window(sk, tcp_snd_cwnd(tp));
 		santacruz_end_startup(sk);
 		sc->before = sc->window;
@@ -603,7 +613,7 @@ static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 now_us = (u32)tp->tcp_mstamp, min_us = tcp_min_rtt(tp);
+	u32 now_us = (u32)tp->tcp_mstamp, min_us = sc->min_us;
 	u32 pkts = tp->delivered - sc->ref_pkts, us = now_us - sc->ref_us;
 	u32 delay_us = forward_level_delay_us(&sc->lv, off_us);
 	u32 empty_us = min(min_us / 16, 8000U) + santacruz_tick_us(sc);
@@ -659,7 +669,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
 	loss_delay_round(&sc->loss, sc->lv.level_us,
-			 santacruz_wait_us(sk, max(rs->rtt_us, 0L)), rs->delivered);
+			 santacruz_wait_us(sc, max(rs->rtt_us, 0L)), rs->delivered);
 	sc->end = tp->delivered;
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)
@@ -676,10 +686,8 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 		santacruz_begin_drain(sk);
 	else
 		santacruz_steer(sk, rs, level_us, last_us);
-	trace_interval(sk, santacruz_n(sc), level_us, forward_level_pkts_ns(&sc->lv),
+	trace_interval(sk, santacruz_n(sc), level_us, sc->lv.pkts_ns,
 		       sc->compete, sc->source, sc->phase);
-	if (!sc->lv.round)
-		forward_level_next_epoch(&sc->lv);
 }
 
 /* Up to the window by slow start, down to it at once */
