@@ -564,6 +564,10 @@ static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
 	s32 op = santacruz_op(sk);
 
 	if (sc->compete) {
+		if (level_us <= sc->ref_us) {
+			sc->ref_us = level_us;
+			sc->near_ms = santacruz_now_ms(tcp_sk(sk));
+		}
 		santacruz_raise(sk, op);
 	} else if (santacruz_n(sc) > op + tolerance) {
 		if (!rs->is_app_limited)
