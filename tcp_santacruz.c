@@ -513,7 +513,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	bool grew = santacruz_law_grew(&a, santacruz_tick_us(sc));
 
 	sc->run = sc->lowering ? min(sc->run + 1, SANTACRUZ_RUN_MAX) : 0;
-	if (sc->lowering && !sc->sudden && a.now_pkts <= a.first_pkts / 2 &&
+	if (sc->lowering && !sc->sudden && a.now_pkts <= a.first_pkts - a.first_pkts / 4 &&
 	    santacruz_law_unanswered(&a) && (sc->company || sc->run >= SANTACRUZ_PATIENCE_ROUNDS)) {
 		santacruz_compete(sk);
 		return;
