@@ -222,7 +222,6 @@ static void santacruz_init(struct sock *sk)
 	sc->near_ms = santacruz_now_ms(tp);
 	santacruz_set_window(sk, cc_window_is_fresh(tp) ?
 			     SANTACRUZ_LAW_WINDOW_MAX : tcp_snd_cwnd(tp));
-	cc_window_want_pacing(sk);
 }
 
 static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
@@ -372,6 +371,7 @@ static void santacruz_reduce(struct sock *sk)
 	sc->reduced = 2;
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
+	cc_window_want_pacing(sk);
 	sc->lowering &= sc->sudden;
 	/* The first loss of slow start is that of its bursts */
 	if (!startup || sc->prior)
@@ -590,6 +590,7 @@ static void santacruz_end_startup(struct sock *sk)
 	sc->lowering = 0;
 	sc->left_us = 0;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
+	cc_window_want_pacing(sk);
 }
 
 /* The whole round had to wait: the pipe was full with what was sent then */
