@@ -72,6 +72,7 @@ struct santacruz {
 			u32 left_us;
 			u32 near_ms;
 			u32 cut_ms;
+			u32 last_pkts;
 		};
 		struct santacruz_paper pp;
 	};
@@ -650,9 +651,6 @@ static void santacruz_near(struct sock *sk, s32 previous, s32 op, u32 off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	if (santacruz_n(sc) <= op && previous <= op &&
-	    sc->phase != SANTACRUZ_STARTUP)
-		forward_level_noise(&sc->lv, off_us);
 	if (santacruz_n(sc) > op / 4)
 		return;
 	if (sc->compete)
@@ -670,7 +668,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	s32 previous = santacruz_n(sc), op = santacruz_op(sk);
-	u32 level_us, last_us = sc->lv.level_us;
+	u32 level_us, last_us = sc->lv.level_us, last_pkts = sc->last_pkts;
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
@@ -683,6 +681,9 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	if (!forward_level_round(&sc->lv))
 		return;
 	level_us = sc->lv.level_us;
+	if (sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->compete)
+		forward_level_noise(&sc->lv, last_us, last_pkts);
+	sc->last_pkts = sc->lv.sent_pkts;
 	santacruz_near(sk, previous, op, off_us);
 	if (sc->phase == SANTACRUZ_STARTUP)
 		santacruz_check_startup(sk, level_us, last_us, op);

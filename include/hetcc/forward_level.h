@@ -109,16 +109,20 @@ static inline u32 forward_level_noise_us(const struct forward_level *e)
 }
 
 /**
- * forward_level_noise() - the round just over had no queue
+ * forward_level_noise() - how far is the level from what our packets explain?
  * @e: estimator
- * @off_us: offset of any packet of it
+ * @last_us: level of the round before
+ * @last_pkts: packets in flight then
  */
-static inline void forward_level_noise(struct forward_level *e, u32 off_us)
+static inline void forward_level_noise(struct forward_level *e, u32 last_us, u32 last_pkts)
 {
-	u32 us = forward_level_delay_us(e, off_us);
+	s32 pkts = e->sent_pkts - last_pkts;
+	u32 moved_us = fixed_mul_div(abs(pkts), e->pkts_ns, 1000);
+	s32 due_us = min_t(u32, moved_us, FORWARD_LEVEL_NOISE_MAX_US);
+	s32 us = e->level_us - last_us - (pkts < 0 ? -due_us : due_us);
 
-	us = min_t(u32, us - min(us, e->level_us), FORWARD_LEVEL_NOISE_MAX_US);
-	e->spread += 2 * us - forward_level_noise_us(e);
+	us = min_t(u32, abs(us), FORWARD_LEVEL_NOISE_MAX_US);
+	e->spread = e->spread - forward_level_noise_us(e) + 2 * us;
 }
 
 /**
