@@ -672,8 +672,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
-	loss_delay_round(&sc->loss, sc->lv.level_us,
-			 santacruz_wait_us(sc, max(rs->rtt_us, 0L)), rs->delivered);
+	loss_delay_round(&sc->loss, santacruz_wait_us(sc, max(rs->rtt_us, 0L)));
 	sc->end = tp->delivered;
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Was a packet lost because a queue was full? Then the packet behind it had to wait for
- * a full queue. If it waited less than half of what the queue has been seen to hold,
- * the queue was not full and the link has lost the packet. If it waited longer, the
- * queue may have been full: that is congestion, unless most losses of late were the
- * link's.
+ * Whose are the losses: a full queue's, or the link's? A queue loses a packet when it is
+ * full, when packets wait longest. A link loses packets whatever the delay: half of them
+ * when packets wait less than the mean. So for each loss the wait of the packet behind
+ * it is compared with the mean wait, and the share of losses below it is kept.
  *
  * Times are microseconds. Plain integers, no socket.
  */
@@ -15,40 +14,44 @@
 
 /* Less than 1/64 of the round trip is noise */
 #define LOSS_DELAY_NOISE_SHIFT	6
-/* What a queue has held is forgotten by 1/256 a round */
-#define LOSS_DELAY_FADE_SHIFT	8
+/* The mean wait is of some four rounds */
+#define LOSS_DELAY_MEAN_SHIFT	2
+/* A queue can lose a quarter of it between packets and still be taken for full */
+#define LOSS_DELAY_GAP_SHIFT	2
 /* Counts are of some eight rounds, and of 2^15 packets at most */
 #define LOSS_DELAY_ROUNDS_SHIFT	3
 #define LOSS_DELAY_PKTS_MAX	((u32)1 << 15)
-/* Share of losses, Q7: weight of a loss 1/16 */
+/* Share of losses, Q7: weight of a loss 1/16; the link's from a quarter on */
 #define LOSS_DELAY_SHIFT	7
 #define LOSS_DELAY_ONE		((u32)1 << LOSS_DELAY_SHIFT)
 #define LOSS_DELAY_WEIGHT_SHIFT	4
+#define LOSS_DELAY_LINK		(LOSS_DELAY_ONE / 4)
+/*
+ * One loss a round, round after round: congestion would have ended it, so it takes more
+ * evidence to call it that.
+ */
+#define LOSS_DELAY_OFTEN	8
+#define LOSS_DELAY_LINK_OFTEN	(3 * LOSS_DELAY_ONE / 16)
 /*
  * More than one packet in 12 (the wireless paper's worst link) is congestion; and one
- * in 48, as BBRv3, if the queue may have been full.
+ * in 48, as BBRv3, of those that a full queue may have lost.
  */
 #define LOSS_DELAY_CEILING	12
 #define LOSS_DELAY_DOUBT_CEILING	48
-/* Packets of a round that are enough for the queue to show */
-#define LOSS_DELAY_ROUND_PKTS	4
 
 /**
- * struct loss_delay - delays and losses of late
- * @high_us: most that all packets of a round had to wait
- * @mean_us: what a packet had to wait, mean of some eight rounds
+ * struct loss_delay - waits and losses of late
+ * @mean_us: what a packet had to wait, mean of some four rounds
  * @pkts: packets that arrived
- * @lost: packets that were lost; twice, if no queue has been seen that could have been full
- * @doubt: of these, when the queue may have been full
+ * @lost: packets that were lost; twice while no packet waits
+ * @doubt: of these, those that a full queue may have lost
  * @below: share of losses when a packet waited no longer than the mean,
  *	LOSS_DELAY_ONE: all
- * @hole: something is missing, and what the packet behind it had to wait is known:
+ * @hole: something is missing, and what the packet behind it had to wait is known
  * @told: and has told of a loss: the next is another
- * @hole_low: less than half of what the queue has held
- * @hole_below: no longer than the mean
+ * @hole_below: it waited no longer than the mean
  */
 struct loss_delay {
-	u32 high_us;
 	u32 mean_us;
 	u16 pkts;
 	u16 lost;
@@ -56,20 +59,16 @@ struct loss_delay {
 	u16 below:8,
 	    hole:1,
 	    told:1,
-	    hole_low:1,
 	    hole_below:1;
 };
 
-/* Nothing says yet whose the losses are */
+/**
+ * loss_delay_init() - nothing says yet whose the losses are
+ * @e: estimator, all 0
+ */
 static inline void loss_delay_init(struct loss_delay *e)
 {
-	e->below = LOSS_DELAY_ONE / 4;
-}
-
-static inline void loss_delay_hole(struct loss_delay *e, u32 wait_us)
-{
-	e->hole_low = wait_us < e->high_us / 2;
-	e->hole_below = wait_us <= e->mean_us;
+	e->below = LOSS_DELAY_LINK;
 }
 
 /**
@@ -84,7 +83,7 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
 {
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 2);
 	if (hole && !e->hole)
-		loss_delay_hole(e, wait_us);
+		e->hole_below = wait_us <= e->mean_us;
 	e->hole = hole;
 	e->told &= hole;
 	if (e->pkts + pkts > LOSS_DELAY_PKTS_MAX) {
@@ -95,38 +94,43 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
 	e->pkts += pkts;
 }
 
+/* A packet after the next may have met another queue than a lost one */
+static inline bool loss_delay_blind(const struct loss_delay *e, u32 gap_us)
+{
+	return gap_us > e->mean_us >> LOSS_DELAY_GAP_SHIFT;
+}
+
 /**
  * loss_delay_lost() - packets were lost
  * @e: estimator
- * @wait_us: round trip of the packet next to them, beyond @min_us
- * @min_us: round trip without a queue
- * @gap_us: time between two packets: in a longer one a full queue may have emptied
+ * @wait_us: what the packet next to them had to wait, 0..2^31
+ * @min_us: round trip of an empty path
+ * @gap_us: time between two packets
  * @pkts: so many, 1..2^31
  *
- * Return: true if the queue was surely not full.
+ * Return: true if no packet waits, so that no queue can be full.
  */
 static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us,
 				   u32 gap_us, u32 pkts)
 {
-	bool seen = e->high_us > min_us >> LOSS_DELAY_NOISE_SHIFT;
+	bool empty = e->mean_us <= min_us >> LOSS_DELAY_NOISE_SHIFT;
+	bool blind = loss_delay_blind(e, gap_us);
 
 	if (!e->hole || e->told)
-		loss_delay_hole(e, wait_us);
+		e->hole_below = wait_us <= e->mean_us;
 	e->told = e->hole;
-	if (gap_us > e->high_us / 2)
-		e->hole_low = 0;
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 4);
-	if (!seen)
+	if (empty)
 		pkts *= 2;
-	else if (!e->hole_low)
+	else if (!e->hole_below || blind)
 		e->doubt = min_t(u32, e->doubt + pkts, LOSS_DELAY_PKTS_MAX);
 	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
-	if (gap_us > e->high_us / 4)
-		return !seen || e->hole_low;
+	if (blind)
+		return empty;
 	e->below -= e->below >> LOSS_DELAY_WEIGHT_SHIFT;
 	if (e->hole_below)
 		e->below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
-	return !seen || e->hole_low;
+	return empty;
 }
 
 /**
@@ -140,20 +144,18 @@ static inline bool loss_delay_heavy(const struct loss_delay *e)
 }
 
 /**
- * loss_delay_of_link() - losses of late have nothing to do with the queue
+ * loss_delay_of_link() - losses of late have nothing to do with the delay
  * @e: estimator
- *
- * What a link loses, it loses whatever the delay: half of it when a packet waits less
- * than the mean. A full queue loses when a packet waits longest.
  */
 static inline bool loss_delay_of_link(const struct loss_delay *e)
 {
-	return e->below > (e->lost < 8 ? LOSS_DELAY_ONE / 4 : 3 * LOSS_DELAY_ONE / 16);
+	return e->below > (e->lost < LOSS_DELAY_OFTEN ?
+			   LOSS_DELAY_LINK : LOSS_DELAY_LINK_OFTEN);
 }
 
 static inline u16 loss_delay_fade(u16 count)
 {
-	u32 round_up = (1U << LOSS_DELAY_ROUNDS_SHIFT) - 1;
+	u32 round_up = ((u32)1 << LOSS_DELAY_ROUNDS_SHIFT) - 1;
 
 	return count - ((count + round_up) >> LOSS_DELAY_ROUNDS_SHIFT);
 }
@@ -161,19 +163,16 @@ static inline u16 loss_delay_fade(u16 count)
 /**
  * loss_delay_round() - a round is over
  * @e: estimator
- * @level_us: the least that a packet of it had to wait
- * @pkts: packets of it: a single one may have waited for a delayed ACK
+ * @wait_us: what a packet had to wait, 0..2^31
  */
-static inline void loss_delay_round(struct loss_delay *e, u32 level_us,
-				    u32 wait_us, u32 pkts)
+static inline void loss_delay_round(struct loss_delay *e, u32 wait_us)
 {
-	e->mean_us += (s32)(wait_us - e->mean_us) / 4;
 	e->pkts = loss_delay_fade(e->pkts);
 	e->lost = loss_delay_fade(e->lost);
 	e->doubt = loss_delay_fade(e->doubt);
-	e->high_us -= e->high_us >> LOSS_DELAY_FADE_SHIFT;
-	if (pkts >= LOSS_DELAY_ROUND_PKTS)
-		e->high_us = max(e->high_us, level_us);
+	/* Down to the last microsecond, and up: the difference keeps its rest */
+	e->mean_us -= e->mean_us >> LOSS_DELAY_MEAN_SHIFT;
+	e->mean_us += wait_us >> LOSS_DELAY_MEAN_SHIFT;
 }
 
 #endif /* HETCC_LOSS_DELAY_H */
