@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures of made-up runs that can be computed by hand, verdicts, and the cases of the gauntlet."""
 
+import io
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -12,7 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
+from hetlab.cli import judge as judging
+from hetlab.cli import tables
 from hetlab.errors import LabError
 from hetlab.judge import case, compare, curves, limits, matrix, measures, plan, scorecard, states, verdict
 from hetlab.judge.seen import PAYLOAD_SHARE, Seen
@@ -424,6 +428,22 @@ def cell(number: int, cc: str, *values: float) -> verdict.Cell:
     ours = verdict.estimate(values)
     limit = j.at_most if j.at_most is not None else j.at_least
     return verdict.Cell(ONE, cc, j, verdict._word(j, ours, limit), ours, limit)
+
+
+@pytest.mark.parametrize(("width", "ccs", "intervals"), [(80, 3, False), (80, 9, False), (200, 3, True)])
+def test_no_verdict_is_cut_on_the_terminal(width: int, ccs: int, intervals: bool) -> None:
+    """80 columns cut the names of cases and the marks; they lack the intervals now, and say so."""
+    text = io.StringIO()
+    names = [f"congestion_{i}" for i in range(ccs)]
+    cells = [cell(number, name, 0.123, 1234.0) for number in range(len(ONE.judge)) for name in names]
+    console = Console(width=width, file=text, force_terminal=True, color_system=None, markup=False)
+    tables.show(judging.verdicts_table(cells, width), to=console)
+    said = text.getvalue()
+    assert "\u2026" not in said and "+ passed  - failed" in said and "(s)" in said
+    assert all(word in said.split() for word in (*names, "x-one", "passed"))
+    assert ("617 (" in said) == intervals and ("intervals:" in said) != intervals
+    if ccs == 3:
+        assert max(len(line.rstrip()) for line in said.splitlines()) <= width
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from hetlab import paths
 from hetlab.cli.campaigns import carry_out, virtual
-from hetlab.cli.judged import short
+from hetlab.cli.judged import asked, short
+from hetlab.cli.tables import measured
 from hetlab.judge.case import Case
 from hetlab.judge.compare import Difference, count
 from hetlab.judge.matrix import Square
@@ -24,6 +25,8 @@ from hetlab.model.jobs import Variant
 from hetlab.model.result import RunResult
 from hetlab.results import store
 from hetlab.results.campaign import Campaign
+
+SIGNS_MEAN = "+ passed  - failed  ? open: more seeds may tell"
 
 
 @dataclass(frozen=True)
@@ -95,18 +98,25 @@ def cases_table(cases: Sequence[Case]) -> Table:
     return t
 
 
-def verdicts_table(cells: Sequence[Cell]) -> Table:
-    """A row for each judgement: value and mark of each congestion control."""
+def verdicts_table(cells: Sequence[Cell], width: int) -> Table:
+    """A row for each judgement: value and mark of each congestion control; intervals where ``width`` has room."""
+    full, plain = (_verdicts(cells, intervals=intervals) for intervals in (True, False))
+    return full if measured(full).minimum <= width else plain
+
+
+def _verdicts(cells: Sequence[Cell], *, intervals: bool) -> Table:
     ccs = list(dict.fromkeys(cell.cc for cell in cells))
-    t = Table(box=None, pad_edge=False)
+    t = Table(box=None, pad_edge=False, caption=SIGNS_MEAN, caption_justify="left")
     t.add_column("case", no_wrap=True)
     t.add_column("asked")
     for cc in ccs:
         t.add_column(cc, justify="right", no_wrap=True)
     for (case, at), row in groupby(cells, key=lambda c: (c.case.id, c.case.judge.index(c.judgement))):
         of = list(row)
-        t.add_row(case if at == 0 else "", of[0].judgement.text, *(short(cell) for cell in of))
+        t.add_row(case if at == 0 else "", asked(of[0].judgement), *(short(cell, intervals) for cell in of))
     t.add_row("passed", "", *(_score(cells, cc) for cc in ccs))
+    if not intervals:
+        t.caption = f"{SIGNS_MEAN}; intervals: the scorecard, --csv or a wider terminal"
     return t
 
 
