@@ -446,6 +446,21 @@ def test_no_verdict_is_cut_on_the_terminal(width: int, ccs: int, intervals: bool
         assert max(len(line.rstrip()) for line in said.splitlines()) <= width
 
 
+@pytest.mark.parametrize("width", [80, 200])
+def test_no_change_is_cut_on_the_terminal(width: int) -> None:
+    """80 columns cut what is asked and the line of sums."""
+    text = io.StringIO()
+    values = {"a": (0.1234, 1234.5), "b": (0.4321, 4321.5)}
+    cells = [cell(number, name, *of) for number in range(len(ONE.judge)) for name, of in values.items()]
+    console = Console(width=width, file=text, force_terminal=True, color_system=None, markup=False)
+    found = compare.differences(cells, "a", "b")
+    tables.show(judging.changes_table(found, width), to=console)
+    said = text.getvalue()
+    assert "\u2026" not in said and "x-one" in said and max(len(line.rstrip()) for line in said.splitlines()) <= width
+    assert "all: 0 better, 0 worse, 0 changed, 4 open, 0 same" in " ".join(said.split())
+    assert ("617 (" in said) == (width == 200)
+
+
 @pytest.mark.parametrize(
     ("number", "before", "after", "word"),
     [

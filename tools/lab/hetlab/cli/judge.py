@@ -18,7 +18,7 @@ from hetlab.judge.compare import Difference, count
 from hetlab.judge.matrix import Square
 from hetlab.judge.plan import Entrant, Found, attach, label_of, more
 from hetlab.judge.seen import Seen
-from hetlab.judge.verdict import Cell, judge, number, passed
+from hetlab.judge.verdict import Cell, judge, median, number, passed
 from hetlab.model import jobs
 from hetlab.model.job import Job
 from hetlab.model.jobs import Variant
@@ -126,9 +126,15 @@ def _score(cells: Sequence[Cell], cc: str) -> str:
     return f"{words.count('pass')}/{sum(word != 'value' for word in words)}"
 
 
-def changes_table(found: Sequence[Difference]) -> Table:
-    """A row for each judgement that is not the same in both, and how many are."""
-    t = Table(box=None, pad_edge=False)
+def changes_table(found: Sequence[Difference], width: int) -> Table:
+    """A row for each judgement that is not the same in both, and how many are; intervals where there is room."""
+    full, plain = (_changes(found, intervals=intervals) for intervals in (True, False))
+    return full if measured(full).minimum <= width else plain
+
+
+def _changes(found: Sequence[Difference], *, intervals: bool) -> Table:
+    words = (f"{count(found, word)} {word}" for word in ("better", "worse", "changed", "open", "same"))
+    t = Table(box=None, pad_edge=False, caption=f"all: {', '.join(words)}", caption_justify="left")
     for head in ("case", "asked", "before", "after", "change", ""):
         t.add_column(
             head, justify="right" if head in ("before", "after", "change") else "left", no_wrap=head != "asked"
@@ -136,9 +142,8 @@ def changes_table(found: Sequence[Difference]) -> Table:
     for d in found:
         if d.word not in ("same", "none"):
             percent = "" if d.percent is None else f"{d.percent:+.1f} %"
-            t.add_row(d.case.id, d.judgement.text, number(d.before), number(d.after), percent, d.word)
-    words = (f"{count(found, word)} {word}" for word in ("better", "worse", "changed", "open", "same"))
-    t.add_row("all", ", ".join(words))
+            both = (number(of) if intervals else median(of) for of in (d.before, d.after))
+            t.add_row(d.case.id, asked(d.judgement), *both, percent, d.word)
     return t
 
 

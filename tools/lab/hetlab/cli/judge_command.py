@@ -54,7 +54,7 @@ class Printing:
         if self.as_json:
             judged.print_changes(found)
         elif not self.kind:
-            show(judge.changes_table(found))
+            show(judge.changes_table(found, terminal_width()))
 
 
 def command(

@@ -14,7 +14,7 @@ from hetlab.errors import LabError
 from hetlab.judge.baseline import rank
 from hetlab.judge.case import Judgement
 from hetlab.judge.compare import Difference
-from hetlab.judge.verdict import Cell, Estimate, number
+from hetlab.judge.verdict import Cell, Estimate, median, number
 
 SIGNS = {"pass": "+", "fail": "-", "open": "?", "value": "", "none": "n/a"}
 
@@ -117,5 +117,5 @@ def short(cell: Cell, interval: bool = True) -> str:
     """Value, interval unless it is not wanted, and sign: ``0.94 (0.93..0.95) +``."""
     if cell.ours is None:
         return f"none {SIGNS[cell.word]}".strip()
-    value = number(cell.ours) if interval else f"{cell.ours.median:.3g}"
+    value = number(cell.ours) if interval else median(cell.ours)
     return f"{value} {SIGNS[cell.word]}".strip()
