@@ -249,5 +249,5 @@ def test_the_title_says_whose_links_are_missing() -> None:
 def test_two_hosts_behind_one_address_are_told_what_to_give() -> None:
     """Two machines behind address translation may both have 10.0.2.15."""
     worker = object.__new__(remote_agent.Worker)
-    with pytest.raises(remote_agent.Refused, match=r"127\.0\.0\.1 is an address of this host itself: give --receiver-"):
+    with pytest.raises(remote_host.Refused, match=r"127\.0\.0\.1 is an address of this host itself: give --receiver-"):
         worker.do_route("127.0.0.1")
