@@ -67,7 +67,12 @@ def command(
     matrix: Annotated[bool, typer.Option("--matrix", help="no cases: each beside each other, shares and harm")] = False,
     seeds: Annotated[
         int | None,
-        typer.Option(metavar="K", min=2, max=100, help="seeds at most, where they differ; default: 5, --quick 2"),
+        typer.Option(
+            metavar="K",
+            min=2,
+            max=100,
+            help=f"seeds at most, where they differ; default: {SEEDS}, --quick {QUICK_SEEDS}",
+        ),
     ] = None,
     limits: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML: what decides the exit status")] = None,
     patch: PatchOption = None,
