@@ -553,11 +553,13 @@ def test_networks_of_the_matrix() -> None:
 
 
 def test_pairs_of_the_matrix() -> None:
-    """Three: 6 pairs where round trips are equal, 9 else; alone in one place, or in both; 2 seeds."""
+    """Three: 6 pairs where round trips are equal, 9 else; alone in one place, or in both; 2 seeds, of all the first one
+    before the second, so that what an interruption leaves is of every network."""
     three = plan.entrants([Variant("cubic"), Variant("bbr"), Variant("reno")])
     jobs = matrix.wanting(three, {}, Path("/scratch"))
     assert len(jobs) == 2 * 8 * ((6 + 3) + (9 + 3 + 3))
     assert len({(job.name, job.cc, job.seed) for job in jobs}) == len(jobs)
+    assert [job.seed for job in jobs] == [1] * (len(jobs) // 2) + [2] * (len(jobs) // 2)
     with pytest.raises(LabError, match="parameters"):
         matrix.check(plan.entrants([Variant("bbr", {"x": "1"})]))
 
