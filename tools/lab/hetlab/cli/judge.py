@@ -4,6 +4,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -100,8 +101,13 @@ def cases_table(cases: Sequence[Case]) -> Table:
 
 def verdicts_table(cells: Sequence[Cell], width: int) -> Table:
     """A row for each judgement: value and mark of each congestion control; intervals where ``width`` has room."""
-    full, plain = (_verdicts(cells, intervals=intervals) for intervals in (True, False))
-    return full if measured(full).minimum <= width else plain
+    return _fitting(partial(_verdicts, cells), width)
+
+
+def _fitting(table: Callable[..., Table], width: int) -> Table:
+    """The table with intervals where ``width`` has room, else without."""
+    full = table(intervals=True)
+    return full if measured(full).minimum <= width else table(intervals=False)
 
 
 def _verdicts(cells: Sequence[Cell], *, intervals: bool) -> Table:
@@ -128,8 +134,7 @@ def _score(cells: Sequence[Cell], cc: str) -> str:
 
 def changes_table(found: Sequence[Difference], width: int) -> Table:
     """A row for each judgement that is not the same in both, and how many are; intervals where there is room."""
-    full, plain = (_changes(found, intervals=intervals) for intervals in (True, False))
-    return full if measured(full).minimum <= width else plain
+    return _fitting(partial(_changes, found), width)
 
 
 def _changes(found: Sequence[Difference], *, intervals: bool) -> Table:
