@@ -22,7 +22,7 @@
 #define LOSS_DELAY_FADE_SHIFT	6
 /* Shares */
 #define LOSS_DELAY_SHIFT	7
-#define LOSS_DELAY_ONE		(1U << LOSS_DELAY_SHIFT)
+#define LOSS_DELAY_ONE		((u32)1 << LOSS_DELAY_SHIFT)
 /* Weight of a loss: 1/8 */
 #define LOSS_DELAY_WEIGHT_SHIFT	3
 /*
@@ -102,7 +102,7 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 rtt_us, u32 pkts,
  * @e: estimator
  * @rtt_us: round trip of the packet next to them
  * @min_us: round trip without a queue
- * @pkts: so many
+ * @pkts: so many, at most 2^30
  */
 static inline void loss_delay_lost(struct loss_delay *e, u32 rtt_us, u32 min_us,
 				   u32 pkts)

@@ -109,7 +109,7 @@ static inline u32 santacruz_law_drain(u32 window, s32 n)
 
 /**
  * struct santacruz_law_answer - a delay that the window was lowered for
- * @first_us: it was so much
+ * @first_us: it was so much, at most 2^26
  * @now_us: and is now
  * @first_pkts: packets in flight then
  * @now_pkts: and now
