@@ -3,6 +3,7 @@
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ HEADERS = TOP / "include/hetcc"
 
 
 def prove(*args: str) -> tuple[int, str]:
-    done = call(str(TOP / "build/venv/bin/python"), "tools/ci/prove.py", *args)
+    done = call(sys.executable, "tools/ci/prove.py", *args)
     return done.returncode, done.stdout + done.stderr
 
 
