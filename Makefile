@@ -65,7 +65,7 @@ help:
 	@echo "make cpu-cost        what a congestion control costs: instructions per ACK on"
 	@echo "                     Debian's 6.12 and 6.1 under QEMU (docs/cost.md)"
 	@echo "make lint matrix     parts of make check"
-	@echo "make prove           its proofs: no input makes the estimators' arithmetic overflow"
+	@echo "make prove           its proofs: no input makes estimators overflow"
 	@echo "make clean distclean what the module build left here; all of $(BUILD)"
 	@echo "HETCC_BUILD=DIR make ...  an absolute path instead of build, but for modules"
 
