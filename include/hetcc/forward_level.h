@@ -14,7 +14,7 @@
 
 /* Rounds of an epoch; what is remembered is of this epoch and the one before */
 #define FORWARD_LEVEL_EPOCH	8
-/* Noise: a weight of 1/8 for each round; 2^24 us at most */
+/* Noise: a weight of 1/8 for each round; 2^23 us at most */
 #define FORWARD_LEVEL_SPREAD_SHIFT	3
 /* A delay counts as 2^26 us (67 s) at most */
 #define FORWARD_LEVEL_MAX_US	((u32)1 << 26)
@@ -140,7 +140,7 @@ static inline void forward_level_noise(struct forward_level *e, u32 off_us)
 	u32 us = forward_level_delay_us(e, off_us);
 
 	us = min_t(u32, us - min(us, e->level_us), FORWARD_LEVEL_NOISE_MAX_US);
-	e->spread += 2 * us - forward_level_noise_us(e);
+	e->spread = e->spread - forward_level_noise_us(e) + 2 * us;
 }
 
 /**
