@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * loss_delay.h: losses behind long delays are a full queue's, losses behind any delay the
- * link's; more than a link loses is heavy.
+ * loss_delay.h: what is lost while the queue is surely not full is the link's, what is
+ * lost at its top may be a full queue's; more than a link loses is heavy.
  */
 #include "hetcc/loss_delay.h"
 #include "tap.h"
@@ -10,147 +10,140 @@
 #define BASE_US		40000
 #define QUEUE_US	20000
 
-/*
- * Rounds of WINDOW packets, over a queue that fills and empties as a sawtooth of 8 rounds.
- * full: losses come at its top, else with probability loss at any time.
- */
-static void send_rounds(struct loss_delay *e, u32 rounds, bool full, double loss)
+/* A round of packets that wait so long each, the last @lost of them lost; how many were the link's */
+static u32 send_round(struct loss_delay *e, u32 wait_us, u32 lost)
 {
-	u32 round, i;
+	u32 i, link = 0;
 
-	for (round = 0; round < rounds; round++) {
-		u32 wait_us = QUEUE_US * (round % 8) / 7;
-
-		for (i = 0; i < WINDOW; i++) {
-			u32 rtt_us = BASE_US + wait_us + prng_range(0, 200);
-			bool lost = full ? round % 8 == 7 && i == WINDOW - 1 :
-					   prng_unit() < loss;
-
-			loss_delay_sample(e, rtt_us, 1, WINDOW, lost);
-			if (lost)
-				loss_delay_lost(e, rtt_us, BASE_US, 1);
-		}
-		loss_delay_round(e, wait_us, WINDOW);
-	}
+	for (i = 0; i < WINDOW; i++)
+		loss_delay_sample(e, BASE_US + wait_us, 1, i >= WINDOW - lost);
+	for (i = 0; i < lost; i++)
+		link += loss_delay_lost(e, BASE_US + wait_us, BASE_US, 1);
+	loss_delay_sample(e, BASE_US + wait_us, 1, false);
+	loss_delay_round(e, wait_us, WINDOW);
+	return link;
 }
 
-static void test_start(void)
+/* No queue has been seen: nothing can have been full, but each loss counts twice */
+static void test_no_queue_seen(void)
 {
 	struct loss_delay e = { 0 };
+	u32 i;
 
-	loss_delay_init(&e);
-	EXPECT_TRUE(loss_delay_full(&e), "congestion, until shown otherwise");
-	EXPECT_TRUE(!loss_delay_random(&e), "not the link's");
 	EXPECT_TRUE(!loss_delay_heavy(&e), "nothing is lost");
-	loss_delay_lost(&e, BASE_US, BASE_US, 1);
-	EXPECT_TRUE(!loss_delay_heavy(&e), "one loss is not heavy");
+	for (i = 0; i < 50; i++)
+		EXPECT_EQ(send_round(&e, prng_range(0, BASE_US / 100), 1), 1, "round %u", i);
+	EXPECT_TRUE(!loss_delay_heavy(&e), "1 of 100, twice, is not 1 of 12");
+	for (i = 0; i < 10; i++)
+		send_round(&e, 0, WINDOW * 3 / 4 / LOSS_DELAY_CEILING);
+	EXPECT_TRUE(loss_delay_heavy(&e), "three quarters of the ceiling, twice");
 }
 
+/* A queue that fills and empties as a sawtooth of 8 rounds and loses at its top */
 static void test_full_queue(void)
 {
 	struct loss_delay e = { 0 };
-	u32 i;
+	u32 cycle, i;
 
-	loss_delay_init(&e);
-	for (i = 0; i < 50; i++) {
-		send_rounds(&e, 8, true, 0);
-		EXPECT_TRUE(loss_delay_full(&e), "cycle %u: share %u", i, e.full);
-		EXPECT_TRUE(!loss_delay_random(&e), "cycle %u", i);
+	send_round(&e, QUEUE_US, 0);
+	for (cycle = 0; cycle < 100; cycle++) {
+		for (i = 0; i < 8; i++)
+			EXPECT_EQ(send_round(&e, QUEUE_US * i / 7, i == 7), 0,
+				  "cycle %u, round %u", cycle, i);
+		EXPECT_TRUE(!loss_delay_of_link(&e), "cycle %u", cycle);
 	}
 }
 
+/* The same queue; losses come while it is short */
 static void test_random_loss(void)
 {
-	static const double loss[] = { 0.005, 0.01, 0.02 };
-	u32 i, j, random;
-
-	for (i = 0; i < ARRAY_SIZE(loss); i++) {
-		struct loss_delay e = { 0 };
-
-		loss_delay_init(&e);
-		send_rounds(&e, 400, false, loss[i]);
-		for (j = 0, random = 0; j < 100; j++) {
-			send_rounds(&e, 8, false, loss[i]);
-			random += loss_delay_random(&e);
-		}
-		EXPECT_IN(random, 60, 100, "of 100 at a loss of %g", loss[i]);
-	}
-}
-
-/* A longer path moves all round trips: the judgement stays */
-static void test_path_does_not_matter(void)
-{
-	u32 i;
-
-	for (i = 0; i < 200; i++) {
-		struct loss_delay e = { 0 }, far = { 0 };
-		u32 more_us = prng_range(0, 500), rtt_us, j;
-		bool lost;
-
-		loss_delay_init(&e);
-		loss_delay_init(&far);
-		for (j = 0; j < 1000; j++) {
-			rtt_us = BASE_US + prng_range(0, QUEUE_US);
-			lost = prng_unit() < 0.02;
-			/* Steps are a part of the round trip: nearly the same path */
-			loss_delay_sample(&e, rtt_us, 1, WINDOW, lost);
-			loss_delay_sample(&far, rtt_us + more_us, 1, WINDOW, lost);
-		}
-		EXPECT_IN((double)far.long_us - e.long_us, more_us - 400.0,
-			  more_us + 400.0, "%u us more", more_us);
-	}
-}
-
-/* Three quarters of the packets are shorter */
-static void test_long_is_a_quantile(void)
-{
 	struct loss_delay e = { 0 };
-	u32 i, shorter = 0, n = 200000;
+	u32 cycle, i;
 
-	for (i = 0; i < n; i++) {
-		u32 rtt_us = BASE_US + prng_range(0, QUEUE_US);
-
-		shorter += rtt_us <= e.long_us;
-		loss_delay_sample(&e, rtt_us, 1, WINDOW, false);
-	}
-	EXPECT_IN((double)shorter / n, 0.3, 0.85, "shorter than long_us");
+	send_round(&e, QUEUE_US, 0);
+	for (cycle = 0; cycle < 100; cycle++)
+		for (i = 0; i < 8; i++)
+			EXPECT_EQ(send_round(&e, QUEUE_US * i / 7, i == 2), i == 2,
+				  "cycle %u, round %u", cycle, i);
+	EXPECT_TRUE(loss_delay_of_link(&e), "all of them are the link's");
+	EXPECT_TRUE(!loss_delay_heavy(&e), "one in 800 is not heavy");
+	for (i = 0; i < 20; i++)
+		send_round(&e, QUEUE_US, 1);
+	EXPECT_TRUE(!loss_delay_of_link(&e), "the queue is full again and again");
 }
 
-static void test_heavy(void)
+/* A packet is missing: the one behind it shows the queue, not what comes until that is known */
+static void test_packet_behind_the_hole(void)
 {
 	static const struct {
-		double loss;
-		u32 lo, hi;
-	} rows[] = { { 0, 0, 0 }, { 0.02, 0, 20 }, { 0.25, 90, 100 } };
-	u32 i, j, heavy;
+		u32 behind_us, later_us;
+		bool link;
+	} rows[] = { { 0, QUEUE_US, true }, { QUEUE_US, 0, false } };
+	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct loss_delay e = { 0 };
 
-		loss_delay_init(&e);
-		for (j = 0, heavy = 0; j < 100; j++) {
-			u32 k;
-
-			for (k = 0; k < WINDOW; k++) {
-				loss_delay_sample(&e, BASE_US, 1, WINDOW, false);
-				if (prng_unit() < rows[i].loss)
-					loss_delay_lost(&e, BASE_US, BASE_US, 1);
-			}
-			heavy += loss_delay_heavy(&e);
-			loss_delay_round(&e, 0, WINDOW);
-		}
-		EXPECT_IN(heavy, rows[i].lo, rows[i].hi, "of 100 rounds at %g",
-			  rows[i].loss);
+		send_round(&e, QUEUE_US, 0);
+		loss_delay_sample(&e, BASE_US + rows[i].behind_us, 1, true);
+		loss_delay_sample(&e, BASE_US + rows[i].later_us, 1, true);
+		EXPECT_EQ(loss_delay_lost(&e, BASE_US + rows[i].later_us, BASE_US, 1),
+			  rows[i].link, "row %u", i);
+		/* The hole is filled: the next loss has another packet behind it */
+		loss_delay_sample(&e, BASE_US, 1, false);
+		EXPECT_EQ(loss_delay_lost(&e, BASE_US + rows[i].later_us, BASE_US, 1),
+			  rows[i].later_us < QUEUE_US / 2, "row %u, later", i);
 	}
 }
 
+/* Beyond so many, losses are congestion: of any kind, or where the queue may have been full */
+static void test_heavy(void)
+{
+	static const struct {
+		u32 wait_us, ceiling;
+	} rows[] = { { 0, LOSS_DELAY_CEILING }, { QUEUE_US, LOSS_DELAY_DOUBT_CEILING } };
+	u32 i, j, k, heavy;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		for (k = 0; k < 2; k++) {
+			struct loss_delay e = { 0 };
+			double loss = (k ? 2.0 : 0.25) / rows[i].ceiling;
+
+			send_round(&e, QUEUE_US, 0);
+			for (j = 0, heavy = 0; j < 400; j++) {
+				u32 lost = (u32)(WINDOW * loss + prng_unit());
+
+				send_round(&e, rows[i].wait_us, lost);
+				heavy += loss_delay_heavy(&e);
+			}
+			EXPECT_IN(heavy, k ? 360 : 0, k ? 400 : 60,
+				  "rounds of 400 at a loss of %g, %u us", loss,
+				  rows[i].wait_us);
+		}
+}
+
+/* A single packet may have waited for a delayed ACK; what a queue has held is forgotten */
+static void test_held(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i;
+
+	loss_delay_round(&e, QUEUE_US, LOSS_DELAY_ROUND_PKTS - 1);
+	EXPECT_TRUE(loss_delay_lost(&e, BASE_US + QUEUE_US, BASE_US, 1), "no queue is seen");
+	loss_delay_round(&e, QUEUE_US, LOSS_DELAY_ROUND_PKTS);
+	EXPECT_TRUE(!loss_delay_lost(&e, BASE_US + QUEUE_US, BASE_US, 1), "a queue is seen");
+	for (i = 0; i < 4000; i++)
+		send_round(&e, 0, 0);
+	EXPECT_TRUE(loss_delay_lost(&e, BASE_US + QUEUE_US, BASE_US, 1), "forgotten");
+}
+
 static const struct tap_case cases[] = {
-	{ "at first a loss is congestion", test_start },
+	{ "no queue seen: the link's, and counted twice", test_no_queue_seen },
 	{ "losses of a full queue", test_full_queue },
 	{ "losses of the link", test_random_loss },
-	{ "a longer path changes nothing", test_path_does_not_matter },
-	{ "long_us is a quantile", test_long_is_a_quantile },
+	{ "the packet behind the hole decides", test_packet_behind_the_hole },
 	{ "what is more than a link loses", test_heavy },
+	{ "what a queue has held", test_held },
 };
 
 TAP_MAIN(cases)

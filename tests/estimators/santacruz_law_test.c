@@ -45,17 +45,20 @@ static void test_raise(void)
 
 	for (i = 0; i < ROUNDS; i++) {
 		u32 window = draw_window(), run = prng_range(0, 60);
-		u32 pkts = santacruz_law_raise(window, false, run);
+		bool congested = i % 2;
+		u32 pkts = santacruz_law_raise(window, false, run, congested);
 
-		EXPECT_EQ(santacruz_law_raise(window, true, run), 1, "queue shows");
-		EXPECT_IN(pkts, 1, max(window / 4, 1U), "window %u", window);
+		EXPECT_EQ(santacruz_law_raise(window, true, run, congested), 1,
+			  "queue shows");
+		EXPECT_IN(pkts, 1, max(window / (congested ? 16 : 4), 1U),
+			  "window %u", window);
 	}
 	for (i = 0; i < 1000; i++) {
 		u32 window = draw_window(), pipe = draw_window(), run = 0;
 
 		while (window < pipe)
-			window += santacruz_law_raise(window, false, run++);
-		EXPECT_IN(run, 0, 80, "rounds to %u packets", pipe);
+			window += santacruz_law_raise(window, false, run++, i % 2);
+		EXPECT_IN(run, 0, i % 2 ? 320 : 80, "rounds to %u packets", pipe);
 	}
 }
 

@@ -36,11 +36,11 @@ PROOF(shows)
 PROOF(raise)
 {
 	u32 window = any_window();
-	bool shows = nondet_bool();
-	u32 pkts = santacruz_law_raise(window, shows, nondet_u32());
+	bool shows = nondet_bool(), congested = nondet_bool();
+	u32 pkts = santacruz_law_raise(window, shows, nondet_u32(), congested);
 
 	CHECK(pkts >= 1);
-	CHECK(pkts == 1 || (!shows && pkts <= window / 4));
+	CHECK(pkts == 1 || (!shows && pkts <= window / (congested ? 16 : 4)));
 }
 
 PROOF(lower)

@@ -44,6 +44,8 @@ FAULTS = [
         "spread",
     ),
     ("loss_delay", "e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);", "e->lost += pkts;", "is_state(&e)"),
+    ("cubic_law", "(u64)w_max * 750000000U", "(u64)(w_max * 750000000U)", "overflow on unsigned *"),
+    ("santacruz_paper", "(s64)e->sum_us + e->d_us", "e->sum_us + e->d_us", "overflow on signed +"),
     ("santacruz_law", "(u64)taken * a->pkts_ns", "(u64)(taken * a->pkts_ns)", "overflow on unsigned *"),
     ("santacruz_law", "sent > pkts ? sent - pkts : 0", "sent - pkts", "overflow on unsigned -"),
 ]
