@@ -55,6 +55,8 @@ enum santacruz_phase {
 	SANTACRUZ_STARTUP,
 	SANTACRUZ_STEADY,
 	SANTACRUZ_DRAIN,
+	/* In the trace, paper=1: from here on enum santacruz_paper_mode */
+	SANTACRUZ_PAPER_PHASE,
 };
 
 struct santacruz {
@@ -533,7 +535,7 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 			       rs->losses) || loss_delay_of_link(&sc->loss);
 	congested = !READ_ONCE(discriminate) || sc->compete || !link ||
 		    loss_delay_heavy(&sc->loss);
-	trace_loss(sk, santacruz_n(sc), sc->compete, congested);
+	trace_loss(sk, santacruz_n(sc), 0, sc->compete, congested);
 	if (!congested)
 		return;
 	santacruz_reduce(sk);
@@ -665,7 +667,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	else
 		santacruz_steer(sk, rs, level_us, last_us);
 	trace_interval(sk, santacruz_n(sc), level_us, forward_level_pkts_ns(&sc->lv),
-		       sc->compete, sc->source, sc->phase);
+		       0, sc->compete, sc->source, sc->phase);
 	if (!sc->lv.round)
 		forward_level_next_epoch(&sc->lv);
 }
@@ -705,8 +707,8 @@ static void santacruz_paper_interval_over(struct sock *sk)
 				     santacruz_milli_to_q8(READ_ONCE(n_op)),
 				     santacruz_milli_to_q8(READ_ONCE(delta)),
 				     santacruz_tick_us(sc)))
-		trace_interval(sk, pp->n, sum_us, pp->pkts_ns, pp->count,
-			       sc->source, pp->mode);
+		trace_interval(sk, pp->n, sum_us, pp->pkts_ns, pp->count, 0,
+			       sc->source, SANTACRUZ_PAPER_PHASE + pp->mode);
 	santacruz_paper_begin_interval(sk);
 }
 
@@ -763,7 +765,7 @@ static u32 santacruz_paper_ssthresh(struct sock *sk)
 	bool congested = santacruz_paper_congested(&sc->pp) ||
 			 !READ_ONCE(discriminate);
 
-	trace_loss(sk, sc->pp.n, sc->pp.count, congested);
+	trace_loss(sk, sc->pp.n, sc->pp.count, 0, congested);
 	return congested ? santacruz_paper_half(cwnd) : cwnd;
 }
 
@@ -800,7 +802,10 @@ static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 off_us = 0;
 
-	if (tp->rx_opt.saw_tstamp)
+	/* The SYN's ACK comes before init */
+	if (!inet_csk(sk)->icsk_ca_initialized)
+		return;
+	if (tp->rx_opt.saw_tstamp && sc->source != SANTACRUZ_OPTION)
 		santacruz_probe_tick(sc, tp->rx_opt.rcv_tsval,
 				     (u32)tp->tcp_mstamp);
 	if (sc->paper) {
@@ -852,6 +857,7 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 	if (new_state == TCP_CA_CWR && old != TCP_CA_CWR) {
 		santacruz_reduce(sk);
 	} else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss) {
+		trace_loss(sk, santacruz_n(sc), 0, sc->compete, true);
 		sc->prior = cubic_law_max(min(sc->window, max(tcp_snd_cwnd(tcp_sk(sk)),
 						tcp_sk(sk)->prior_cwnd)), sc->prior);
 		sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
