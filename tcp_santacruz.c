@@ -872,13 +872,10 @@ static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 				 union tcp_cc_info *info)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 pkts_ns = sc->paper ? sc->pp.pkts_ns : forward_level_pkts_ns(&sc->lv);
 
-	return cc_info_vegas(ext, attr, info,
-			     sc->source,
-			     max(sc->paper ? sc->pp.n : santacruz_n(sc), 0) /
-			     QUEUE_PKTS_ONE,
-			     tp->srtt_us >> 3, tcp_min_rtt(tp));
+	/* CUBIC's window is not a multiple of the pipe */
+	return cc_info_bbr(sk, ext, attr, info, pkts_ns, !sc->compete);
 }
 
 static struct tcp_congestion_ops santacruz_ops __read_mostly = {
