@@ -38,7 +38,7 @@ CC_PARAM_MILLI(delta, 500, 0, 1000000,
 CC_PARAM_UINT(drain_s, 10, 0, 1000,
 	      "empty the queue after so many seconds without (0..1000, 0: never); default 10");
 CC_PARAM_UINT(discriminate, 1, 0, 1,
-	      "1: only congestive loss halves the window, 0: every loss does; default 1");
+	      "1: only congestive loss reduces the window, 0: every loss does; default 1");
 CC_PARAM_UINT(compete, 1, 0, 1,
 	      "1: keep a share beside flows that fill the queue, 0: give way; default 1");
 CC_PARAM_UINT(paper, 0, 0, 1,
