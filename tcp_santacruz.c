@@ -388,14 +388,16 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 static void santacruz_raise(struct sock *sk, s32 op)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
+	bool shows;
 
 	if (sc->lowering)
 		sc->run = 0;
 	sc->lowering = 0;
 	if (sc->reduced || !tcp_is_cwnd_limited(sk))
 		return;
-	santacruz_set_window(sk, santacruz_target(sk, !sc->compete &&
-			santacruz_n(sc) >= op - santacruz_milli_to_q8(READ_ONCE(n_op)) / 2));
+	op -= santacruz_milli_to_q8(READ_ONCE(n_op)) / 2;
+	shows = !sc->compete && santacruz_n(sc) >= op;
+	santacruz_set_window(sk, santacruz_target(sk, shows));
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
@@ -583,8 +585,9 @@ static void santacruz_check_startup(struct sock *sk, s32 op)
 	} else if (santacruz_n(sc) > op) {
 		u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
 
-		santacruz_set_window(sk, santacruz_law_lower(cwnd,
-					sc->lv.sent_pkts, santacruz_n(sc) - op));
+		cwnd = santacruz_law_lower(cwnd, sc->lv.sent_pkts,
+					   santacruz_n(sc) - op);
+		santacruz_set_window(sk, cwnd);
 		santacruz_end_startup(sk);
 	}
 }
@@ -858,8 +861,10 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 		santacruz_reduce(sk);
 	} else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss) {
 		trace_loss(sk, santacruz_n(sc), 0, sc->compete, true);
-		sc->prior = cubic_law_max(min(sc->window, max(tcp_snd_cwnd(tcp_sk(sk)),
-						tcp_sk(sk)->prior_cwnd)), sc->prior);
+		sc->prior = cubic_law_max(min(sc->window,
+					      max(tcp_snd_cwnd(tcp_sk(sk)),
+						  tcp_sk(sk)->prior_cwnd)),
+					  sc->prior);
 		sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
 		santacruz_set_window(sk, sc->prior / 2);
 		sc->phase = SANTACRUZ_STARTUP;

@@ -118,7 +118,7 @@ def wireless_fig3(e: Evidence) -> Figure:
         Stage("count", [dataclasses.replace(one, dash="-")], (mark,), 2.2, whole=True)
         for one in santacruz(e, TRACED, "trace", "grew", "step")
     ]
-    title = "2000, figure 3. Intervals in a row whose queue grew (paper=1, santacruz-wireless-ber, 1e-6)"
+    title = "2000, figure 3. Intervals in a row whose queue grew (paper=1, bit error rate 1e-6)"
     return paper_figure(title, stages)
 
 
