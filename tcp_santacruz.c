@@ -64,6 +64,7 @@ struct santacruz {
 		struct {
 			struct forward_level lv;
 			struct loss_delay loss;
+			u32 min_us;
 			u32 end;
 			u32 window;
 			u32 prior;
@@ -119,7 +120,7 @@ static u8 santacruz_tick_code(u32 tick_us)
 
 static s32 santacruz_queue(const struct santacruz *sc, u32 delay_us)
 {
-	return queue_pkts_from_us(delay_us, forward_level_pkts_ns(&sc->lv));
+	return queue_pkts_from_us(delay_us, sc->lv.pkts_ns);
 }
 
 /* Equation 2: packets in the bottleneck queue, Q8 */
@@ -218,6 +219,8 @@ static void santacruz_init(struct sock *sk)
 		return;
 	}
 	sc->end = tp->delivered;
+	sc->min_us = tcp_min_rtt(tp);
+	loss_delay_init(&sc->loss);
 	sc->near_ms = santacruz_now_ms(tp);
 	santacruz_set_window(sk, cc_window_is_fresh(tp) ?
 			     SANTACRUZ_LAW_WINDOW_MAX : tcp_snd_cwnd(tp));
@@ -269,7 +272,7 @@ static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
 static bool santacruz_tick_too_coarse(struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	u32 pkts_ns = forward_level_pkts_ns(&sc->lv);
+	u32 pkts_ns = sc->lv.pkts_ns;
 	u32 op_us = fixed_mul_div(santacruz_law_op(sc->window,
 				santacruz_milli_to_q8(READ_ONCE(n_op))),
 				pkts_ns, 1000 * QUEUE_PKTS_ONE);
@@ -319,12 +322,23 @@ static bool santacruz_times(struct sock *sk, s32 rtt_us, u32 *s_us, u32 *r_us)
 	return true;
 }
 
+static u32 santacruz_wait_us(const struct santacruz *sc, u32 rtt_us)
+{
+	return rtt_us - min(rtt_us, sc->min_us);
+}
+
+/* A delay is the path's */
+static void santacruz_raise_base(struct santacruz *sc, u32 us)
+{
+	forward_level_raise_base(&sc->lv, us);
+	sc->min_us += us;
+}
+
 /* Delay that the round trip does not show is not believed */
 static u32 santacruz_believed(const struct sock *sk, u32 off_us, u32 rtt_us)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	u32 min_us = tcp_min_rtt(tcp_sk(sk));
-	u32 most_us = sc->lv.base_us + rtt_us - min(rtt_us, min_us);
+	u32 most_us = sc->lv.base_us + santacruz_wait_us(sc, rtt_us);
 
 	return sc->lv.primed && (s32)(off_us - most_us) > 0 ? most_us : off_us;
 }
@@ -337,7 +351,9 @@ static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 	u32 s_us, r_us, flight = rs->delivered > 0 ? rs->delivered : 1;
 
 	if (rs->rtt_us > 0)
-		loss_delay_sample(&sc->loss, rs->rtt_us, max(rs->acked_sacked, 1U),
+		sc->min_us = min_t(u32, sc->min_us, rs->rtt_us);
+	if (rs->rtt_us > 0)
+		loss_delay_sample(&sc->loss, santacruz_wait_us(sc, rs->rtt_us), max(rs->acked_sacked, 1U),
 				  tcp_sk(sk)->sacked_out);
 	if (!santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
 		return false;
@@ -358,7 +374,7 @@ static void santacruz_reduce(struct sock *sk)
 	sc->reduced = 2;
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
-	sc->lowering = 0;
+	sc->lowering &= sc->sudden;
 	/* The first loss of slow start is that of its bursts */
 	if (!startup || sc->prior)
 		sc->prior = cubic_law_max(window, sc->prior);
@@ -371,8 +387,7 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	bool cautious = sc->compete ||
-			(sc->prior && !loss_delay_of_link(&sc->loss));
+	bool cautious = (sc->compete || sc->prior) && !loss_delay_of_link(&sc->loss);
 	u32 step = santacruz_law_raise(sc->window, shows, sc->run, cautious);
 	u32 window;
 
@@ -451,7 +466,7 @@ static void santacruz_drain_failed(struct sock *sk)
 	u32 us = min(sc->left_us, sc->ref_us);
 
 	if (sc->left_us && max(sc->left_us, sc->ref_us) - us <= us / 8) {
-		forward_level_raise_base(&sc->lv, us);
+		santacruz_raise_base(sc, us);
 		sc->left_us = 0;
 		return;
 	}
@@ -497,7 +512,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 		.now_us = level_us,
 		.first_pkts = sc->ref_pkts,
 		.now_pkts = sc->lv.sent_pkts,
-		.pkts_ns = forward_level_pkts_ns(&sc->lv),
+		.pkts_ns = sc->lv.pkts_ns,
 	};
 	bool grew = santacruz_law_grew(&a, santacruz_tick_us(sc));
 
@@ -509,7 +524,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	}
 	if (sc->lowering && sc->sudden && !grew &&
 	    santacruz_law_unanswered(&a)) {
-		forward_level_raise_base(&sc->lv, level_us);
+		santacruz_raise_base(sc, level_us);
 		sc->lowering = 0;
 		santacruz_set_window(sk, max(sc->before, sc->window));
 		return;
@@ -533,15 +548,15 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 
 	if (rs->losses <= 0)
 		return;
-	link = loss_delay_lost(&sc->loss, rtt_us, tcp_min_rtt(tcp_sk(sk)),
-			       rs->losses) || loss_delay_of_link(&sc->loss);
-	congested = !READ_ONCE(discriminate) || sc->compete || !link ||
+	link = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
+			       rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses) || loss_delay_of_link(&sc->loss);
+	congested = !READ_ONCE(discriminate) || !link ||
 		    loss_delay_heavy(&sc->loss);
 	trace_loss(sk, santacruz_n(sc), 0, sc->compete, congested);
 	if (!congested)
 		return;
 	santacruz_reduce(sk);
-	if (steady && santacruz_n(sc) >= held)
+	if (steady && santacruz_n(sc) >= held && !sc->lowering)
 		sc->compete = READ_ONCE(compete);
 }
 
@@ -553,6 +568,10 @@ static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
 	s32 op = santacruz_op(sk);
 
 	if (sc->compete) {
+		if (level_us <= sc->ref_us) {
+			sc->ref_us = level_us;
+			sc->near_ms = santacruz_now_ms(tcp_sk(sk));
+		}
 		santacruz_raise(sk, op);
 	} else if (santacruz_n(sc) > op + tolerance) {
 		if (!rs->is_app_limited)
@@ -572,23 +591,24 @@ static void santacruz_end_startup(struct sock *sk)
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
 	sc->lowering = 0;
+	sc->left_us = 0;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 }
 
 /* The whole round had to wait: the pipe was full with what was sent then */
-static void santacruz_check_startup(struct sock *sk, s32 op)
+static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tcp_snd_cwnd(tcp_sk(sk)) >= sc->window) {
+	if (tcp_snd_cwnd(tp) >= sc->window) {
 		santacruz_end_startup(sk);
-	} else if (santacruz_n(sc) > op) {
-		u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
-
-		cwnd = santacruz_law_lower(cwnd, sc->lv.sent_pkts,
-					   santacruz_n(sc) - op);
-		santacruz_set_window(sk, cwnd);
+	} else if (santacruz_n(sc) > op &&
+		   level_us > min(sc->min_us / 8, 16000U)) {
+		santacruz_set_window(sk, tcp_snd_cwnd(tp));
 		santacruz_end_startup(sk);
+		sc->before = sc->window;
+		santacruz_lower(sk, level_us, last_us, op);
 	}
 }
 
@@ -596,31 +616,35 @@ static void santacruz_check_startup(struct sock *sk, s32 op)
  * Packets that queue behind each other leave at the link's rate. A queue that has
  * not been empty for so many shows it, and so where slow start has to end.
  */
-static void santacruz_startup_rate(struct sock *sk, u32 off_us)
+static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs,
+				   u32 off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 now_us = (u32)tp->tcp_mstamp, min_us = tcp_min_rtt(tp);
+	u32 now_us = (u32)tp->tcp_mstamp, min_us = sc->min_us;
 	u32 pkts = tp->delivered - sc->ref_pkts, us = now_us - sc->ref_us;
+	u32 delay_us = forward_level_delay_us(&sc->lv, off_us);
+	u32 empty_us = min(min_us / 16, 8000U) + santacruz_tick_us(sc);
 	u32 ns, window;
 
-	if (!sc->lowering ||
-	    forward_level_delay_us(&sc->lv, off_us) <=
-	    min(min_us / 16, 4000U) + santacruz_tick_us(sc)) {
+	if (!sc->lowering || delay_us <= empty_us ||
+	    delay_us + santacruz_tick_us(sc) +
+	    santacruz_burst_pkts(sk) * us / max(pkts, 1U) < sc->left_us) {
 		sc->lowering = 1;
 		sc->ref_us = now_us;
 		sc->ref_pkts = tp->delivered;
+		sc->left_us = delay_us;
 		return;
 	}
-	if (pkts < SANTACRUZ_BUSY_PKTS)
+	sc->left_us = max(sc->left_us, delay_us);
+	if (pkts < SANTACRUZ_BUSY_PKTS || delay_us < us / 4)
 		return;
 	ns = fixed_mul_div(us, 1000, pkts);
 	window = fixed_mul_div(min_us, 1000, ns);
 	window = min(window, SANTACRUZ_LAW_WINDOW_MAX);
 	window += santacruz_law_op(window, santacruz_milli_to_q8(READ_ONCE(n_op)))
 		  >> QUEUE_PKTS_SHIFT;
-	santacruz_set_window(sk, max(window, tcp_snd_cwnd(tp) / 2));
-	forward_level_service(&sc->lv, us, pkts);
+	santacruz_set_window(sk, max_t(u32, window, max(rs->delivered, 0)));
 }
 
 /* The queue was empty or nearly so: nobody fills it */
@@ -652,7 +676,8 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
-	loss_delay_round(&sc->loss, sc->lv.level_us, rs->delivered);
+	loss_delay_round(&sc->loss, sc->lv.level_us,
+			 santacruz_wait_us(sc, max(rs->rtt_us, 0L)), rs->delivered);
 	sc->end = tp->delivered;
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)
@@ -662,17 +687,15 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	level_us = sc->lv.level_us;
 	santacruz_near(sk, previous, op, off_us);
 	if (sc->phase == SANTACRUZ_STARTUP)
-		santacruz_check_startup(sk, op);
+		santacruz_check_startup(sk, level_us, last_us, op);
 	else if (sc->phase == SANTACRUZ_DRAIN)
 		santacruz_drain(sk, level_us, op);
 	else if (santacruz_drain_due(sk))
 		santacruz_begin_drain(sk);
 	else
 		santacruz_steer(sk, rs, level_us, last_us);
-	trace_interval(sk, santacruz_n(sc), level_us, forward_level_pkts_ns(&sc->lv),
+	trace_interval(sk, santacruz_n(sc), level_us, sc->lv.pkts_ns,
 		       0, sc->compete, sc->source, sc->phase);
-	if (!sc->lv.round)
-		forward_level_next_epoch(&sc->lv);
 }
 
 /* Up to the window by slow start, down to it at once */
@@ -817,7 +840,7 @@ static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 	}
 	if (santacruz_sample(sk, rs, &off_us) &&
 	    sc->phase == SANTACRUZ_STARTUP)
-		santacruz_startup_rate(sk, off_us);
+		santacruz_startup_rate(sk, rs, off_us);
 	santacruz_round(sk, rs, off_us);
 	santacruz_loss(sk, rs);
 	santacruz_set_cwnd(sk, rs->acked_sacked);
@@ -877,7 +900,7 @@ static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 				 union tcp_cc_info *info)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	u32 pkts_ns = sc->paper ? sc->pp.pkts_ns : forward_level_pkts_ns(&sc->lv);
+	u32 pkts_ns = sc->paper ? sc->pp.pkts_ns : sc->lv.pkts_ns;
 
 	/* CUBIC's window is not a multiple of the pipe */
 	return cc_info_bbr(sk, ext, attr, info, pkts_ns, !sc->compete);

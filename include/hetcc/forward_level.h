@@ -12,8 +12,8 @@
 
 #include "queue_pkts.h"
 
-/* Rounds of an epoch; what is remembered is of this epoch and the one before */
-#define FORWARD_LEVEL_EPOCH	8
+/* The least service time is forgotten by 1/16 a round */
+#define FORWARD_LEVEL_SERVICE_SHIFT	4
 /* Noise: a weight of 1/8 for each round; 2^23 us at most */
 #define FORWARD_LEVEL_SPREAD_SHIFT	3
 /* A delay counts as 2^26 us (67 s) at most */
@@ -26,11 +26,9 @@
  * @min_us: least offset of the round
  * @sent_pkts: packets in flight when that one was sent
  * @level_us: the last round's least delay above the base
- * @pkts_ns: least service time of a packet over a round; of this and of the previous
- *	epoch, 0: unknown
+ * @pkts_ns: least service time of a packet over a round, 0: unknown
  * @primed: the base is known
  * @fresh: the round has a sample
- * @round: of the epoch, 0..FORWARD_LEVEL_EPOCH - 1
  * @spread: twice what packets of a round without queue had to wait more than the one
  *	that waited least, FORWARD_LEVEL_SPREAD_SHIFT more bits
  */
@@ -39,10 +37,9 @@ struct forward_level {
 	u32 min_us;
 	u32 sent_pkts;
 	u32 level_us;
-	u32 pkts_ns[2];
+	u32 pkts_ns;
 	u32 primed:1,
 	    fresh:1,
-	    round:3,
 	    spread:27;
 };
 
@@ -86,42 +83,23 @@ static inline void forward_level_sample(struct forward_level *e, u32 off_us,
 }
 
 /**
- * forward_level_pkts_ns() - service time of a packet at the bottleneck
- * @e: estimator
- *
- * The least over 8 to 16 rounds: a pipe that is not full shows our own rate, which
- * says nothing of the link's.
- *
- * Return: nanoseconds, 0 if unknown.
- */
-static inline u32 forward_level_pkts_ns(const struct forward_level *e)
-{
-	if (!e->pkts_ns[0] || !e->pkts_ns[1])
-		return e->pkts_ns[0] | e->pkts_ns[1];
-	return min(e->pkts_ns[0], e->pkts_ns[1]);
-}
-
-/**
  * forward_level_service() - equation 3 for a round
  * @e: estimator
  * @us: time in which
  * @pkts: so many packets were received; 0: unknown
+ *
+ * The least of some 16 rounds counts: a pipe that is not full shows our own rate,
+ * which says nothing of the link's.
  */
 static inline void forward_level_service(struct forward_level *e, u32 us,
 					 u32 pkts)
 {
 	u32 ns = pkts ? max_t(u32, fixed_mul_div(us, 1000, pkts), 1) : 0;
+	u32 rest = U32_MAX - e->pkts_ns;
 
-	if (ns && (!e->pkts_ns[0] || ns < e->pkts_ns[0]))
-		e->pkts_ns[0] = ns;
-}
-
-/* The epoch becomes the previous one */
-static inline void forward_level_next_epoch(struct forward_level *e)
-{
-	e->pkts_ns[1] = forward_level_pkts_ns(e) && !e->pkts_ns[0] ?
-			e->pkts_ns[1] : e->pkts_ns[0];
-	e->pkts_ns[0] = 0;
+	e->pkts_ns += min_t(u32, e->pkts_ns >> FORWARD_LEVEL_SERVICE_SHIFT, rest);
+	if (ns && (!e->pkts_ns || ns < e->pkts_ns))
+		e->pkts_ns = ns;
 }
 
 /* Microseconds that delays differ by where there is no queue */
@@ -160,7 +138,6 @@ static inline bool forward_level_round(struct forward_level *e)
 		e->base_us = e->min_us;
 	level_us = forward_level_delay_us(e, e->min_us);
 	e->level_us = level_us;
-	e->round = (e->round + 1) % FORWARD_LEVEL_EPOCH;
 	return true;
 }
 
