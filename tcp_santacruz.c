@@ -902,8 +902,10 @@ static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 	const struct santacruz *sc = inet_csk_ca(sk);
 	u32 pkts_ns = sc->paper ? sc->pp.pkts_ns : sc->lv.pkts_ns;
 
+	u32 min_us = sc->paper ? tcp_min_rtt(tcp_sk(sk)) : sc->min_us;
+
 	/* CUBIC's window is not a multiple of the pipe */
-	return cc_info_bbr(sk, ext, attr, info, pkts_ns, !sc->compete);
+	return cc_info_bbr(sk, ext, attr, info, pkts_ns, min_us, !sc->compete);
 }
 
 static struct tcp_congestion_ops santacruz_ops __read_mostly = {

@@ -79,6 +79,7 @@ static inline u32 cc_info_cwnd_gain(const struct tcp_sock *tp, u32 pkts_ns,
  * @attr: attribute to be set
  * @info: to be filled
  * @pkts_ns: service time of a packet at the bottleneck, ns, 0: not known
+ * @minrtt_us: round trip of the empty path, us, U32_MAX: not known
  * @pipe: the window is meant to be a multiple of what the pipe holds
  *
  * bw: the rate of the bottleneck, bytes/s of payload, 0: not known; min_rtt: us;
@@ -88,10 +89,10 @@ static inline u32 cc_info_cwnd_gain(const struct tcp_sock *tp, u32 pkts_ns,
  * Return: bytes of @info that are valid, 0 if this was not asked for.
  */
 static inline size_t cc_info_bbr(const struct sock *sk, u32 ext, int *attr,
-				 union tcp_cc_info *info, u32 pkts_ns, bool pipe)
+				 union tcp_cc_info *info, u32 pkts_ns,
+				 u32 minrtt_us, bool pipe)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 minrtt_us = tcp_min_rtt(tp);
 	u64 bw;
 
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) |

@@ -118,28 +118,28 @@ static void test_nothing_is_known(void)
 	EXPECT_EQ(e.level_us, FORWARD_LEVEL_MAX_US, "at most");
 }
 
-/* Rounds at the link's rate and at our own lower one: the link's, for 8 rounds at least */
+/* Rounds at the link's rate and at our own lower one: near the link's, forgotten slowly */
 static void test_service_is_the_links(void)
 {
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
 		struct forward_level e = { 0 };
-		u32 link_ns = prng_log32(1000, 100000000), pkts = 1000, epoch;
+		u32 link_ns = prng_log32(1000, 100000000), pkts = 1000, round;
 		u32 link_us = (u32)((u64)link_ns * pkts / 1000);
 
-		forward_level_service(&e, link_us, pkts);
-		for (epoch = 0; epoch < 2; epoch++) {
-			forward_level_service(&e, prng_range(link_us, U32_MAX), pkts);
-			EXPECT_EQ(forward_level_pkts_ns(&e), link_ns, "epoch %u", epoch);
-			if (!epoch)
-				forward_level_next_epoch(&e);
-		}
-		forward_level_next_epoch(&e);
-		EXPECT_TRUE(forward_level_pkts_ns(&e) >= link_ns, "forgotten");
 		forward_level_service(&e, link_us, 0);
-		forward_level_next_epoch(&e);
-		EXPECT_TRUE(forward_level_pkts_ns(&e), "nothing new: not forgotten");
+		EXPECT_EQ(e.pkts_ns, 0, "unknown");
+		forward_level_service(&e, link_us, pkts);
+		EXPECT_EQ(e.pkts_ns, link_ns, "the first");
+		for (round = 0; round < 8; round++)
+			forward_level_service(&e, prng_range(2 * link_us, U32_MAX), pkts);
+		EXPECT_IN(e.pkts_ns, link_ns, 2.0 * link_ns, "8 slower rounds");
+		for (round = 0; round < 64; round++)
+			forward_level_service(&e, 4 * link_us, pkts);
+		EXPECT_EQ(e.pkts_ns, 4 * link_ns, "64 slower rounds: the link's");
+		forward_level_service(&e, link_us, pkts);
+		EXPECT_EQ(e.pkts_ns, link_ns, "faster: at once");
 	}
 }
 
