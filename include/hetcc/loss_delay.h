@@ -163,12 +163,16 @@ static inline u16 loss_delay_fade(u16 count)
  * loss_delay_round() - a round is over
  * @e: estimator
  * @level_us: the least that a packet of it had to wait
+ * @wait_us: what the last packet of it had to wait
  * @pkts: packets of it: a single one may have waited for a delayed ACK
  */
 static inline void loss_delay_round(struct loss_delay *e, u32 level_us,
 				    u32 wait_us, u32 pkts)
 {
-	e->mean_us += (s32)(wait_us - e->mean_us) / 4;
+	if (wait_us > e->mean_us)
+		e->mean_us += (wait_us - e->mean_us) / 4;
+	else
+		e->mean_us -= (e->mean_us - wait_us) / 4;
 	e->pkts = loss_delay_fade(e->pkts);
 	e->lost = loss_delay_fade(e->lost);
 	e->doubt = loss_delay_fade(e->doubt);
