@@ -384,7 +384,7 @@ def case_set() -> None:
         "cut=0.1234": "allowed is 0.1..1, up to three decimals",
         "queue_ms=5": "write tcp_westwood_fr.queue_ms=5 or tcp_hybla_ext.queue_ms=5",
         "rtt_ms=5": "did you mean rtt0_ms?",
-        "santacruz.rtt0_ms=5": "no parameter rtt0_ms\n  tcp_santacruz: delta discriminate",
+        "santacruz.rtt0_ms=5": "no parameter rtt0_ms\n  tcp_santacruz: compete delta discriminate",
         "tcp_cubic.beta=5": "there are tcp_santacruz, tcp_westwood_fr, tcp_hybla_ext",
         "rtt0_ms": "PARAMETER=VALUE",
         "rtt0_ms=": "PARAMETER=VALUE",
