@@ -74,6 +74,7 @@ struct santacruz {
 			u32 left_us;
 			u32 near_ms;
 			u32 cut_ms;
+			u32 last_pkts;
 		};
 		struct santacruz_paper pp;
 	};
@@ -224,7 +225,6 @@ static void santacruz_init(struct sock *sk)
 	sc->near_ms = santacruz_now_ms(tp);
 	santacruz_set_window(sk, cc_window_is_fresh(tp) ?
 			     SANTACRUZ_LAW_WINDOW_MAX : tcp_snd_cwnd(tp));
-	cc_window_want_pacing(sk);
 }
 
 static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
@@ -374,6 +374,7 @@ static void santacruz_reduce(struct sock *sk)
 	sc->reduced = 2;
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
+	cc_window_want_pacing(sk);
 	sc->lowering &= sc->sudden;
 	/* The first loss of slow start is that of its bursts */
 	if (!startup || sc->prior)
@@ -387,7 +388,8 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	bool cautious = (sc->compete || sc->prior) && !loss_delay_of_link(&sc->loss);
+	bool cautious = sc->compete ||
+			(sc->prior && !loss_delay_of_link(&sc->loss));
 	u32 step = santacruz_law_raise(sc->window, shows, sc->run, cautious);
 	u32 window;
 
@@ -517,8 +519,8 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	bool grew = santacruz_law_grew(&a, santacruz_tick_us(sc));
 
 	sc->run = sc->lowering ? min(sc->run + 1, SANTACRUZ_RUN_MAX) : 0;
-	if (sc->lowering && !sc->sudden && santacruz_law_unanswered(&a) &&
-	    (sc->company || sc->run >= SANTACRUZ_PATIENCE_ROUNDS)) {
+	if (sc->lowering && !sc->sudden && a.now_pkts <= a.first_pkts - a.first_pkts / 4 &&
+	    santacruz_law_unanswered(&a) && (sc->company || sc->run >= SANTACRUZ_PATIENCE_ROUNDS)) {
 		santacruz_compete(sk);
 		return;
 	}
@@ -593,6 +595,7 @@ static void santacruz_end_startup(struct sock *sk)
 	sc->lowering = 0;
 	sc->left_us = 0;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
+	cc_window_want_pacing(sk);
 }
 
 /* The whole round had to wait: the pipe was full with what was sent then */
@@ -652,9 +655,6 @@ static void santacruz_near(struct sock *sk, s32 previous, s32 op, u32 off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	if (santacruz_n(sc) <= op && previous <= op &&
-	    sc->phase != SANTACRUZ_STARTUP)
-		forward_level_noise(&sc->lv, off_us);
 	if (santacruz_n(sc) > op / 4)
 		return;
 	if (sc->compete)
@@ -672,7 +672,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	s32 previous = santacruz_n(sc), op = santacruz_op(sk);
-	u32 level_us, last_us = sc->lv.level_us;
+	u32 level_us, last_us = sc->lv.level_us, last_pkts = sc->last_pkts;
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
@@ -685,6 +685,9 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	if (!forward_level_round(&sc->lv))
 		return;
 	level_us = sc->lv.level_us;
+	if (sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->compete)
+		forward_level_noise(&sc->lv, last_us, last_pkts);
+	sc->last_pkts = sc->lv.sent_pkts;
 	santacruz_near(sk, previous, op, off_us);
 	if (sc->phase == SANTACRUZ_STARTUP)
 		santacruz_check_startup(sk, level_us, last_us, op);

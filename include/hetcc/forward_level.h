@@ -109,15 +109,22 @@ static inline u32 forward_level_noise_us(const struct forward_level *e)
 }
 
 /**
- * forward_level_noise() - the round just over had no queue
+ * forward_level_noise() - how far is the level from what our packets explain?
  * @e: estimator
- * @off_us: offset of any packet of it
+ * @last_us: level of the round before, at most FORWARD_LEVEL_MAX_US
+ * @last_pkts: packets in flight then
  */
-static inline void forward_level_noise(struct forward_level *e, u32 off_us)
+static inline void forward_level_noise(struct forward_level *e, u32 last_us,
+				       u32 last_pkts)
 {
-	u32 us = forward_level_delay_us(e, off_us);
+	bool fewer = e->sent_pkts < last_pkts;
+	u32 pkts = fewer ? last_pkts - e->sent_pkts : e->sent_pkts - last_pkts;
+	s32 due_us = min_t(u32, fixed_mul_div(pkts, e->pkts_ns, 1000),
+			   FORWARD_LEVEL_NOISE_MAX_US);
+	s32 off_us = (s32)e->level_us - (s32)last_us - (fewer ? -due_us : due_us);
+	u32 us = min_t(u32, off_us < 0 ? -off_us : off_us,
+		       FORWARD_LEVEL_NOISE_MAX_US);
 
-	us = min_t(u32, us - min(us, e->level_us), FORWARD_LEVEL_NOISE_MAX_US);
 	e->spread = e->spread - forward_level_noise_us(e) + 2 * us;
 }
 

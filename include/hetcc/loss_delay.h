@@ -121,8 +121,7 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 	else if (!e->hole_low)
 		e->doubt = min_t(u32, e->doubt + pkts, LOSS_DELAY_PKTS_MAX);
 	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
-	if (gap_us > e->high_us / 2 ||
-	    (e->mean_us > e->high_us - e->high_us / 4 && e->lost < 8))
+	if (gap_us > e->high_us / 4)
 		return !seen || e->hole_low;
 	e->below -= e->below >> LOSS_DELAY_WEIGHT_SHIFT;
 	if (e->hole_below)

@@ -143,23 +143,40 @@ static void test_service_is_the_links(void)
 	}
 }
 
-/* Jitter of so much, uniform: the noise settles near what samples exceed the least by, twice */
+/* Jitter of the level, uniform, at a window that stays: near what rounds differ by, twice */
 static void test_noise_settles(void)
 {
-	static const u32 jitter_us[] = { 0, 100, 5000, 200000, 1U << 23 };
-	u32 i, j, wait_us[PKTS];
+	static const u32 jitter_us[] = { 0, 100, 5000, 200000, 1U << 22 };
+	u32 i, j;
 
 	for (i = 0; i < ARRAY_SIZE(jitter_us); i++) {
-		struct forward_level e = { 0 };
-		u32 most = min(jitter_us[i], FORWARD_LEVEL_NOISE_MAX_US);
+		struct forward_level e = { .pkts_ns = 100000, .sent_pkts = 50 };
 
 		for (j = 0; j < 400; j++) {
-			draw_waits(wait_us, 0, jitter_us[i]);
-			send_round(&e, 7, wait_us, PKTS);
-			forward_level_noise(&e, 7 + wait_us[prng_range(0, PKTS - 1)]);
+			u32 last_us = e.level_us;
+
+			e.level_us = prng_range(0, jitter_us[i]);
+			forward_level_noise(&e, last_us, e.sent_pkts);
 		}
-		EXPECT_IN(forward_level_noise_us(&e), most / 4, 2 * most,
-			  "jitter %u us", jitter_us[i]);
+		EXPECT_IN(forward_level_noise_us(&e), jitter_us[i] / 4,
+			  4 * jitter_us[i] / 3, "jitter %u us", jitter_us[i]);
+	}
+}
+
+/* What our own packets explain is no noise */
+static void test_own_queue_is_no_noise(void)
+{
+	struct forward_level e = { .pkts_ns = 100000, .sent_pkts = 50 };
+	u32 i;
+
+	for (i = 0; i < 1000; i++) {
+		u32 last_us = e.level_us, last_pkts = e.sent_pkts;
+
+		e.sent_pkts = prng_range(50, 200);
+		e.level_us = (e.sent_pkts - 50) * 100;
+		forward_level_noise(&e, last_us, last_pkts);
+		EXPECT_EQ(forward_level_noise_us(&e), 0, "from %u to %u packets",
+			  last_pkts, e.sent_pkts);
 	}
 }
 
@@ -170,6 +187,7 @@ static const struct tap_case cases[] = {
 	{ "first packet, reset, the longest delay", test_nothing_is_known },
 	{ "the service time is the link's, not our own rate", test_service_is_the_links },
 	{ "noise settles", test_noise_settles },
+	{ "our own queue is no noise", test_own_queue_is_no_noise },
 };
 
 TAP_MAIN(cases)

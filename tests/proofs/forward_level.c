@@ -64,9 +64,10 @@ PROOF(round)
 PROOF(noise)
 {
 	struct forward_level e = any_state(), was = e;
+	u32 last_us = nondet_u32();
 
-	ASSUME(is_state(&e));
-	forward_level_noise(&e, nondet_u32());
+	ASSUME(is_state(&e) && last_us <= FORWARD_LEVEL_MAX_US);
+	forward_level_noise(&e, last_us, nondet_u32());
 	CHECK(is_state(&e));
 	/* CBMC does not see that a bit field is too narrow; here it would */
 	CHECK(e.spread >= was.spread - was.spread / 8);
