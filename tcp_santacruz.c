@@ -38,7 +38,7 @@ CC_PARAM_MILLI(delta, 500, 0, 1000000,
 CC_PARAM_UINT(drain_s, 10, 0, 1000,
 	      "empty the queue after so many seconds without (0..1000, 0: never); default 10");
 CC_PARAM_UINT(discriminate, 1, 0, 1,
-	      "1: only congestive loss halves the window, 0: every loss does; default 1");
+	      "1: only congestive loss reduces the window, 0: every loss does; default 1");
 CC_PARAM_UINT(compete, 1, 0, 1,
 	      "1: keep a share beside flows that fill the queue, 0: give way; default 1");
 CC_PARAM_UINT(paper, 0, 0, 1,
@@ -55,6 +55,8 @@ enum santacruz_phase {
 	SANTACRUZ_STARTUP,
 	SANTACRUZ_STEADY,
 	SANTACRUZ_DRAIN,
+	/* In the trace, paper=1: from here on enum santacruz_paper_mode */
+	SANTACRUZ_PAPER_PHASE,
 };
 
 struct santacruz {
@@ -403,14 +405,16 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 static void santacruz_raise(struct sock *sk, s32 op)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
+	bool shows;
 
 	if (sc->lowering)
 		sc->run = 0;
 	sc->lowering = 0;
 	if (sc->reduced || !tcp_is_cwnd_limited(sk))
 		return;
-	santacruz_set_window(sk, santacruz_target(sk, !sc->compete &&
-			santacruz_n(sc) >= op - santacruz_milli_to_q8(READ_ONCE(n_op)) / 2));
+	op -= santacruz_milli_to_q8(READ_ONCE(n_op)) / 2;
+	shows = !sc->compete && santacruz_n(sc) >= op;
+	santacruz_set_window(sk, santacruz_target(sk, shows));
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
@@ -542,15 +546,15 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
 	s32 held = santacruz_op(sk) - santacruz_milli_to_q8(READ_ONCE(delta));
-	bool congested, link, steady = sc->phase == SANTACRUZ_STEADY;
+	bool congested, empty, steady = sc->phase == SANTACRUZ_STEADY;
 
 	if (rs->losses <= 0)
 		return;
-	link = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
-			       rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses) || loss_delay_of_link(&sc->loss);
-	congested = !READ_ONCE(discriminate) || !link ||
-		    loss_delay_heavy(&sc->loss);
-	trace_loss(sk, santacruz_n(sc), sc->compete, congested);
+	empty = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
+				rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses);
+	congested = !READ_ONCE(discriminate) || loss_delay_heavy(&sc->loss) ||
+		    !(empty || loss_delay_of_link(&sc->loss));
+	trace_loss(sk, santacruz_n(sc), 0, sc->compete, congested);
 	if (!congested)
 		return;
 	santacruz_reduce(sk);
@@ -693,7 +697,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	else
 		santacruz_steer(sk, rs, level_us, last_us);
 	trace_interval(sk, santacruz_n(sc), level_us, sc->lv.pkts_ns,
-		       sc->compete, sc->source, sc->phase);
+		       0, sc->compete, sc->source, sc->phase);
 }
 
 /* Up to the window by slow start, down to it at once */
@@ -731,8 +735,8 @@ static void santacruz_paper_interval_over(struct sock *sk)
 				     santacruz_milli_to_q8(READ_ONCE(n_op)),
 				     santacruz_milli_to_q8(READ_ONCE(delta)),
 				     santacruz_tick_us(sc)))
-		trace_interval(sk, pp->n, sum_us, pp->pkts_ns, pp->count,
-			       sc->source, pp->mode);
+		trace_interval(sk, pp->n, sum_us, pp->pkts_ns, pp->count, 0,
+			       sc->source, SANTACRUZ_PAPER_PHASE + pp->mode);
 	santacruz_paper_begin_interval(sk);
 }
 
@@ -789,7 +793,7 @@ static u32 santacruz_paper_ssthresh(struct sock *sk)
 	bool congested = santacruz_paper_congested(&sc->pp) ||
 			 !READ_ONCE(discriminate);
 
-	trace_loss(sk, sc->pp.n, sc->pp.count, congested);
+	trace_loss(sk, sc->pp.n, sc->pp.count, 0, congested);
 	return congested ? santacruz_paper_half(cwnd) : cwnd;
 }
 
@@ -826,7 +830,10 @@ static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 off_us = 0;
 
-	if (tp->rx_opt.saw_tstamp)
+	/* The SYN's ACK comes before init */
+	if (!inet_csk(sk)->icsk_ca_initialized)
+		return;
+	if (tp->rx_opt.saw_tstamp && sc->source != SANTACRUZ_OPTION)
 		santacruz_probe_tick(sc, tp->rx_opt.rcv_tsval,
 				     (u32)tp->tcp_mstamp);
 	if (sc->paper) {
@@ -878,8 +885,11 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 	if (new_state == TCP_CA_CWR && old != TCP_CA_CWR) {
 		santacruz_reduce(sk);
 	} else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss) {
-		sc->prior = cubic_law_max(min(sc->window, max(tcp_snd_cwnd(tcp_sk(sk)),
-						tcp_sk(sk)->prior_cwnd)), sc->prior);
+		trace_loss(sk, santacruz_n(sc), 0, sc->compete, true);
+		sc->prior = cubic_law_max(min(sc->window,
+					      max(tcp_snd_cwnd(tcp_sk(sk)),
+						  tcp_sk(sk)->prior_cwnd)),
+					  sc->prior);
 		sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
 		santacruz_set_window(sk, sc->prior / 2);
 		sc->phase = SANTACRUZ_STARTUP;
@@ -892,13 +902,12 @@ static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 				 union tcp_cc_info *info)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 pkts_ns = sc->paper ? sc->pp.pkts_ns : sc->lv.pkts_ns;
 
-	return cc_info_vegas(ext, attr, info,
-			     sc->source,
-			     max(sc->paper ? sc->pp.n : santacruz_n(sc), 0) /
-			     QUEUE_PKTS_ONE,
-			     tp->srtt_us >> 3, tcp_min_rtt(tp));
+	u32 min_us = sc->paper ? tcp_min_rtt(tcp_sk(sk)) : sc->min_us;
+
+	/* CUBIC's window is not a multiple of the pipe */
+	return cc_info_bbr(sk, ext, attr, info, pkts_ns, min_us, !sc->compete);
 }
 
 static struct tcp_congestion_ops santacruz_ops __read_mostly = {

@@ -58,7 +58,7 @@ static inline u32 cubic_law_root(u64 v)
  * cubic_law_window() - what CUBIC's window would be
  * @w_max: cubic_law_max() of the last congestion, packets, at most CUBIC_LAW_WINDOW_MAX
  * @ms: since then, milliseconds; more than CUBIC_LAW_MS_MAX counts as that
- * @rtt_ms: round trip, milliseconds, at least 1
+ * @rtt_ms: round trip, milliseconds, 1..2^27
  *
  * W(t) = C (t - K)^3 + W_max with K = cbrt(0.3 W_max / C), and not less than what an AIMD
  * flow of the same mean has: 0.7 W_max and 0.53 packets a round trip.

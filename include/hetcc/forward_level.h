@@ -14,7 +14,7 @@
 
 /* The least service time is forgotten by 1/16 a round */
 #define FORWARD_LEVEL_SERVICE_SHIFT	4
-/* Noise: a weight of 1/8 for each round; 2^24 us at most */
+/* Noise: a weight of 1/8 for each round; 2^23 us at most */
 #define FORWARD_LEVEL_SPREAD_SHIFT	3
 /* A delay counts as 2^26 us (67 s) at most */
 #define FORWARD_LEVEL_MAX_US	((u32)1 << 26)
@@ -111,17 +111,20 @@ static inline u32 forward_level_noise_us(const struct forward_level *e)
 /**
  * forward_level_noise() - how far is the level from what our packets explain?
  * @e: estimator
- * @last_us: level of the round before
+ * @last_us: level of the round before, at most FORWARD_LEVEL_MAX_US
  * @last_pkts: packets in flight then
  */
-static inline void forward_level_noise(struct forward_level *e, u32 last_us, u32 last_pkts)
+static inline void forward_level_noise(struct forward_level *e, u32 last_us,
+				       u32 last_pkts)
 {
-	s32 pkts = e->sent_pkts - last_pkts;
-	u32 moved_us = fixed_mul_div(abs(pkts), e->pkts_ns, 1000);
-	s32 due_us = min_t(u32, moved_us, FORWARD_LEVEL_NOISE_MAX_US);
-	s32 us = e->level_us - last_us - (pkts < 0 ? -due_us : due_us);
+	bool fewer = e->sent_pkts < last_pkts;
+	u32 pkts = fewer ? last_pkts - e->sent_pkts : e->sent_pkts - last_pkts;
+	s32 due_us = min_t(u32, fixed_mul_div(pkts, e->pkts_ns, 1000),
+			   FORWARD_LEVEL_NOISE_MAX_US);
+	s32 off_us = (s32)e->level_us - (s32)last_us - (fewer ? -due_us : due_us);
+	u32 us = min_t(u32, off_us < 0 ? -off_us : off_us,
+		       FORWARD_LEVEL_NOISE_MAX_US);
 
-	us = min_t(u32, abs(us), FORWARD_LEVEL_NOISE_MAX_US);
 	e->spread = e->spread - forward_level_noise_us(e) + 2 * us;
 }
 

@@ -41,11 +41,11 @@ static inline s32 santacruz_law_op(u32 window, s32 n_op)
 /**
  * santacruz_law_shows() - is that a queue, or could it be noise?
  * @n: measured queue, Q8 packets
- * @op: operating point, Q8 packets
+ * @op: operating point, Q8 packets, never negative (BPF has no signed division)
  */
 static inline bool santacruz_law_shows(s32 n, s32 op)
 {
-	return n >= max_t(s32, QUEUE_PKTS_ONE / 2, op / 2);
+	return n >= max_t(s32, QUEUE_PKTS_ONE / 2, (s32)((u32)op / 2));
 }
 
 /**
@@ -110,7 +110,7 @@ static inline u32 santacruz_law_drain(u32 window, s32 n)
 
 /**
  * struct santacruz_law_answer - a delay that the window was lowered for
- * @first_us: it was so much
+ * @first_us: it was so much, at most 2^26
  * @now_us: and is now
  * @first_pkts: packets in flight then
  * @now_pkts: and now
