@@ -350,11 +350,11 @@ static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 s_us, r_us, flight = rs->delivered > 0 ? rs->delivered : 1;
 
-	if (rs->rtt_us > 0)
+	if (rs->rtt_us > 0) {
 		sc->min_us = min_t(u32, sc->min_us, rs->rtt_us);
-	if (rs->rtt_us > 0)
-		loss_delay_sample(&sc->loss, santacruz_wait_us(sc, rs->rtt_us), max(rs->acked_sacked, 1U),
-				  tcp_sk(sk)->sacked_out);
+		loss_delay_sample(&sc->loss, santacruz_wait_us(sc, rs->rtt_us),
+				  max(rs->acked_sacked, 1U), tcp_sk(sk)->sacked_out);
+	}
 	if (!santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
 		return false;
 	*off_us = santacruz_believed(sk, r_us - s_us, rs->rtt_us);

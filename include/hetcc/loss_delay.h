@@ -14,9 +14,10 @@
 
 /* Less than 1/64 of the round trip is noise */
 #define LOSS_DELAY_NOISE_SHIFT	6
-/* The mean wait is of some four rounds */
+/* The mean wait is of some four rounds; a wait counts as 2^26 us (67 s) at most */
 #define LOSS_DELAY_MEAN_SHIFT	2
-/* A queue can lose a quarter of it between packets and still be taken for full */
+#define LOSS_DELAY_WAIT_MAX_US	((u32)1 << 26)
+/* A queue that may have lost a quarter since is still about as long */
 #define LOSS_DELAY_GAP_SHIFT	2
 /* Counts are of some eight rounds, and of 2^15 packets at most */
 #define LOSS_DELAY_ROUNDS_SHIFT	3
@@ -41,7 +42,8 @@
 
 /**
  * struct loss_delay - waits and losses of late
- * @mean_us: what a packet had to wait, mean of some four rounds
+ * @sum_us: what a packet had to wait, mean of some four rounds, LOSS_DELAY_MEAN_SHIFT
+ *	more bits
  * @pkts: packets that arrived
  * @lost: packets that were lost; twice while no packet waits
  * @doubt: of these, those that a full queue may have lost
@@ -52,7 +54,7 @@
  * @hole_below: it waited no longer than the mean
  */
 struct loss_delay {
-	u32 mean_us;
+	u32 sum_us;
 	u16 pkts;
 	u16 lost;
 	u16 doubt;
@@ -61,6 +63,12 @@ struct loss_delay {
 	    told:1,
 	    hole_below:1;
 };
+
+/* Mean wait, microseconds */
+static inline u32 loss_delay_mean_us(const struct loss_delay *e)
+{
+	return e->sum_us >> LOSS_DELAY_MEAN_SHIFT;
+}
 
 /**
  * loss_delay_init() - nothing says yet whose the losses are
@@ -83,7 +91,7 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
 {
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 2);
 	if (hole && !e->hole)
-		e->hole_below = wait_us <= e->mean_us;
+		e->hole_below = wait_us <= loss_delay_mean_us(e);
 	e->hole = hole;
 	e->told &= hole;
 	if (e->pkts + pkts > LOSS_DELAY_PKTS_MAX) {
@@ -97,7 +105,7 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
 /* A packet after the next may have met another queue than a lost one */
 static inline bool loss_delay_blind(const struct loss_delay *e, u32 gap_us)
 {
-	return gap_us > e->mean_us >> LOSS_DELAY_GAP_SHIFT;
+	return gap_us > loss_delay_mean_us(e) >> LOSS_DELAY_GAP_SHIFT;
 }
 
 /**
@@ -113,11 +121,11 @@ static inline bool loss_delay_blind(const struct loss_delay *e, u32 gap_us)
 static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us,
 				   u32 gap_us, u32 pkts)
 {
-	bool empty = e->mean_us <= min_us >> LOSS_DELAY_NOISE_SHIFT;
+	bool empty = loss_delay_mean_us(e) <= min_us >> LOSS_DELAY_NOISE_SHIFT;
 	bool blind = loss_delay_blind(e, gap_us);
 
 	if (!e->hole || e->told)
-		e->hole_below = wait_us <= e->mean_us;
+		e->hole_below = wait_us <= loss_delay_mean_us(e);
 	e->told = e->hole;
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 4);
 	if (empty)
@@ -170,9 +178,9 @@ static inline void loss_delay_round(struct loss_delay *e, u32 wait_us)
 	e->pkts = loss_delay_fade(e->pkts);
 	e->lost = loss_delay_fade(e->lost);
 	e->doubt = loss_delay_fade(e->doubt);
-	/* Down to the last microsecond, and up: the difference keeps its rest */
-	e->mean_us -= e->mean_us >> LOSS_DELAY_MEAN_SHIFT;
-	e->mean_us += wait_us >> LOSS_DELAY_MEAN_SHIFT;
+	/* Never above 4 * 2^26 */
+	e->sum_us = e->sum_us - loss_delay_mean_us(e) +
+		    min_t(u32, wait_us, LOSS_DELAY_WAIT_MAX_US);
 }
 
 #endif /* HETCC_LOSS_DELAY_H */
