@@ -1,6 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TCP Santa Cruz
+ * TCP Santa Cruz: keep n_op packets in the bottleneck queue
+ *
+ * C. Parsa, J.J. Garcia-Luna-Aceves: "Improving TCP Congestion Control over Internets
+ * with Heterogeneous Transmission Media" (1999), "Differentiating Congestion vs. Random
+ * Loss" (2000). docs/santacruz.md has the measurements.
+ *
+ * Model. The receiver's clock minus the sender's, packet by packet (the Santa Cruz option,
+ * RFC 7323 timestamps, or the round trip where their tick is too coarse), says how long
+ * a packet had to wait. A round's level is the least of its packets above the least ever
+ * seen (base). level / service time = n, packets in the queue (equation 2).
+ *
+ * Law, once a round trip:
+ *	n < op - delta	raise the window by 1, 2, 4... packets, W/4 at most
+ *	n > op + delta	lower it by n - op, by half at most
+ *	op = max(n_op, sqrt(W)/4) + own burst + what the level moves by itself
+ *
+ * Slow start ends where the level is an eighth of the round trip, or at the rate at which
+ * packets leave a queue that grows.
+ *
+ * Loss. A full queue loses when packets wait longest, a link at any delay: losses are
+ * congestion unless a quarter of them came when packets waited less than the mean, or
+ * none wait; and always above 1/12, or 1/48 in doubt. The reaction and the growth after
+ * it are CUBIC's (RFC 9438), as long as losses are congestion.
+ *
+ * Empty queue. After drain_s seconds without one the window is n less, and 3/4 of that,
+ * for three rounds and 200 ms at least. Flows see the least level at the same time and
+ * so drain together.
+ *
+ * Competitive mode: the window is CUBIC's. Entered where a quarter of the window, taken
+ * out, has not shortened the delay (eight rounds); where congestion loses packets with
+ * only n_op queued; after two drains that left a queue. Left when a drain empties it.
+ *
+ * A path that gets longer: delay that came at once and does not answer, or that two
+ * drains leave alike, becomes part of the base.
+ *
+ * Departures from the papers, each with its function; paper=1 has none of them:
+ * - n from the level, not from sums of differences	santacruz_n
+ * - service time: least of some rounds, not our own rate	forward_level_service
+ * - op grows with the window, bursts and noise		santacruz_op
+ * - steps of 1, 2, 4...; several packets down		santacruz_law_raise, _lower
+ * - end of slow start					santacruz_startup_rate
+ * - which losses are congestion; CUBIC's 0.7		santacruz_loss, santacruz_reduce
+ * - drains, competitive mode, longer paths		santacruz_drain, santacruz_compete
+ * - delay that the round trip does not show is no delay	santacruz_believed
+ * - the round trip where timestamps are too coarse	santacruz_tick_too_coarse
+ *
+ * Not safe to rely on: with loss and jitter together, and small windows, it is as slow
+ * as CUBIC (docs/santacruz.md).
  */
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -924,7 +971,8 @@ static struct tcp_congestion_ops santacruz_ops __read_mostly = {
 
 static int __init santacruz_register(void)
 {
-	BUILD_BUG_ON(sizeof(struct santacruz) > ICSK_CA_PRIV_SIZE);
+	/* With room for 8 bytes more */
+	BUILD_BUG_ON(sizeof(struct santacruz) + 8 > ICSK_CA_PRIV_SIZE);
 	return tcp_register_congestion_control(&santacruz_ops);
 }
 
