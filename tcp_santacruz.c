@@ -1,6 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TCP Santa Cruz
+ * TCP Santa Cruz: keep n_op packets in the bottleneck queue
+ *
+ * C. Parsa, J.J. Garcia-Luna-Aceves: "Improving TCP Congestion Control over Internets
+ * with Heterogeneous Transmission Media" (1999), "Differentiating Congestion vs. Random
+ * Loss" (2000). docs/santacruz.md has the measurements.
+ *
+ * Model. The receiver's clock minus the sender's, packet by packet (the Santa Cruz option,
+ * RFC 7323 timestamps, or the round trip where their tick is too coarse), says how long
+ * a packet had to wait. A round's level is the least of its packets above the least ever
+ * seen (base). level / service time = n, packets in the queue (equation 2).
+ *
+ * Law, once a round trip:
+ *	n < op - delta	raise the window by 1, 2, 4... packets, W/4 at most
+ *	n > op + delta	lower it by n - op, by half at most
+ *	op = max(n_op, sqrt(W)/4) + own burst + what the level moves by itself
+ *
+ * Slow start ends where the level is an eighth of the round trip, or at the rate at which
+ * packets leave a queue that grows.
+ *
+ * Loss. A full queue loses when packets wait longest, a link at any delay: losses are
+ * congestion unless a quarter of them came when packets waited less than the mean, or
+ * none wait; and always above 1/12, or 1/48 in doubt. The reaction and the growth after
+ * it are CUBIC's (RFC 9438), as long as losses are congestion.
+ *
+ * Empty queue. After drain_s seconds without one the window is n less, and 3/4 of that,
+ * for three rounds and 200 ms at least. Flows see the least level at the same time and
+ * so drain together.
+ *
+ * Competitive mode: the window is CUBIC's. Entered where a quarter of the window, taken
+ * out, has not shortened the delay (eight rounds); where congestion loses packets with
+ * only n_op queued; after two drains that left a queue. Left when a drain empties it.
+ *
+ * A path that gets longer: delay that came at once and does not answer, or that two
+ * drains leave alike, becomes part of the base.
+ *
+ * Departures from the papers, each with its function; paper=1 has none of them:
+ * - n from the level, not from sums of differences	santacruz_n
+ * - service time: least of some rounds, not our own rate	forward_level_service
+ * - op grows with the window, bursts and noise		santacruz_op
+ * - steps of 1, 2, 4...; several packets down		santacruz_law_raise, _lower
+ * - end of slow start					santacruz_startup_rate
+ * - which losses are congestion; CUBIC's 0.7		santacruz_loss, santacruz_reduce
+ * - drains, competitive mode, longer paths		santacruz_drain, santacruz_compete
+ * - delay that the round trip does not show is no delay	santacruz_believed
+ * - the round trip where timestamps are too coarse	santacruz_tick_too_coarse
+ *
+ * Not safe to rely on: with loss and jitter together, and small windows, it is as slow
+ * as CUBIC (docs/santacruz.md).
  */
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -25,7 +72,16 @@
 #define SANTACRUZ_TICKS_PER_RTT	8U
 /* Drains are at least so many round trips apart: 1 % of the rate */
 #define SANTACRUZ_DRAIN_RTTS	32U
+/* Packets that show the link's rate in slow start: less would be one burst's */
 #define SANTACRUZ_BUSY_PKTS	8U
+/* RFC 9406: a delay is a queue from an eighth of the round trip on, 16 ms at most */
+#define SANTACRUZ_STARTUP_SHIFT	3
+#define SANTACRUZ_STARTUP_MAX_US	16000U
+/* Rounds after a drain, or after a reduction, in which the window is not changed */
+#define SANTACRUZ_AFTER_DRAIN	3
+#define SANTACRUZ_AFTER_LOSS	2
+/* Rounds of a drain at least: out, empty, and seen */
+#define SANTACRUZ_DRAIN_ROUNDS	3
 /* A drain is as long as that of other flows with other round trips, to meet theirs */
 #define SANTACRUZ_DRAIN_MS	200U
 /* A flow that starts fills the queue for so many rounds */
@@ -59,6 +115,38 @@ enum santacruz_phase {
 	SANTACRUZ_PAPER_PHASE,
 };
 
+/**
+ * struct santacruz - state of a connection
+ * @lv: level of the forward delay
+ * @loss: whose the losses are
+ * @min_us: round trip of the empty path
+ * @end: tp->delivered that ends the round
+ * @window: congestion window to reach, packets
+ * @prior: window before the last congestion, 0: none
+ * @before: window when the queue was last empty
+ * @ref_us: delay that the window is lowered for, or the least one since a drain began
+ * @ref_pkts: packets in flight then; in a drain the window to come back to
+ * @left_us: delay that the last drain left, 0: none
+ * @near_ms: when the queue was last empty, or a drain began or ended
+ * @cut_ms: when the window was last reduced
+ * @last_pkts: packets in flight in the last round
+ * @pp: paper=1 has a state of its own
+ * @probe_ts: timestamp of the peer, at
+ * @probe_us: our time
+ * @tick: index of the peer's tick, santacruz_ticks_us
+ * @source: enum santacruz_source
+ * @phase: enum santacruz_phase
+ * @run: rounds in a row that do the same
+ * @probing: the tick is being measured: 1; 2: it was none that is known
+ * @compete: competitive mode
+ * @lowering: the window is being lowered; slow start: @ref_us, @ref_pkts and @left_us are
+ *	the beginning of a queue and its highest delay
+ * @sudden: the delay that it is lowered for came within a round
+ * @coarse: timestamps were too coarse once
+ * @company: others filled the queue before the last drain
+ * @reduced: rounds in which the window is not to be raised or reduced
+ * @paper: paper=1 when the connection began
+ */
 struct santacruz {
 	union {
 		struct {
@@ -371,12 +459,12 @@ static void santacruz_reduce(struct sock *sk)
 
 	if (sc->reduced)
 		return;
-	sc->reduced = 2;
+	sc->reduced = SANTACRUZ_AFTER_LOSS;
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
 	cc_window_want_pacing(sk);
 	sc->lowering &= sc->sudden;
-	/* The first loss of slow start is that of its bursts */
+	/* The first loss of slow start is that of its bursts: it says nothing of the pipe */
 	if (!startup || sc->prior)
 		sc->prior = cubic_law_max(window, sc->prior);
 	sc->cut_ms = santacruz_now_ms(tp);
@@ -493,12 +581,12 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 
 	sc->ref_us = min(sc->ref_us, level_us);
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
-	if (sc->run < 3 || now_ms - sc->near_ms < SANTACRUZ_DRAIN_MS)
+	if (sc->run < SANTACRUZ_DRAIN_ROUNDS || now_ms - sc->near_ms < SANTACRUZ_DRAIN_MS)
 		return;
 	sc->near_ms = now_ms;
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
-	sc->reduced = 3;
+	sc->reduced = SANTACRUZ_AFTER_DRAIN;
 	santacruz_set_window(sk, max(sc->ref_pkts, sc->window));
 	if (santacruz_queue(sc, sc->ref_us) > op + santacruz_milli_to_q8(READ_ONCE(delta)))
 		santacruz_drain_failed(sk);
@@ -506,6 +594,10 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 		santacruz_nobody_else(sc);
 }
 
+/*
+ * Down to the operating point. The delay of our own packets answers; that of others, and
+ * of a path that got longer at once, does not.
+ */
 static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
@@ -517,15 +609,15 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 		.pkts_ns = sc->lv.pkts_ns,
 	};
 	bool grew = santacruz_law_grew(&a, santacruz_tick_us(sc));
+	bool stands = sc->lowering && santacruz_law_unanswered(&a);
 
 	sc->run = sc->lowering ? min(sc->run + 1, SANTACRUZ_RUN_MAX) : 0;
-	if (sc->lowering && !sc->sudden && a.now_pkts <= a.first_pkts - a.first_pkts / 4 &&
-	    santacruz_law_unanswered(&a) && (sc->company || sc->run >= SANTACRUZ_PATIENCE_ROUNDS)) {
+	if (stands && !sc->sudden && santacruz_law_gave_way(&a) &&
+	    (sc->company || sc->run >= SANTACRUZ_PATIENCE_ROUNDS)) {
 		santacruz_compete(sk);
 		return;
 	}
-	if (sc->lowering && sc->sudden && !grew &&
-	    santacruz_law_unanswered(&a)) {
+	if (stands && sc->sudden && !grew) {
 		santacruz_raise_base(sc, level_us);
 		sc->lowering = 0;
 		santacruz_set_window(sk, max(sc->before, sc->window));
@@ -541,6 +633,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 						     santacruz_n(sc) - op));
 }
 
+/* Congestion although only n_op wait: others fill the queue */
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
@@ -570,6 +663,7 @@ static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
 	s32 op = santacruz_op(sk);
 
 	if (sc->compete) {
+		/* Others drain: drain with them the next time */
 		if (level_us <= sc->ref_us) {
 			sc->ref_us = level_us;
 			sc->near_ms = santacruz_now_ms(tcp_sk(sk));
@@ -598,6 +692,11 @@ static void santacruz_end_startup(struct sock *sk)
 	cc_window_want_pacing(sk);
 }
 
+static u32 santacruz_startup_us(const struct santacruz *sc)
+{
+	return min(sc->min_us >> SANTACRUZ_STARTUP_SHIFT, SANTACRUZ_STARTUP_MAX_US);
+}
+
 /* The whole round had to wait: the pipe was full with what was sent then */
 static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 {
@@ -607,7 +706,7 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 	if (tcp_snd_cwnd(tp) >= sc->window) {
 		santacruz_end_startup(sk);
 	} else if (santacruz_n(sc) > op &&
-		   level_us > min(sc->min_us / 8, 16000U)) {
+		   level_us > santacruz_startup_us(sc)) {
 		santacruz_set_window(sk, tcp_snd_cwnd(tp));
 		santacruz_end_startup(sk);
 		sc->before = sc->window;
@@ -616,8 +715,9 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 }
 
 /*
- * Packets that queue behind each other leave at the link's rate. A queue that has
- * not been empty for so many shows it, and so where slow start has to end.
+ * Packets that queue behind each other leave at the link's rate. So do these, where the
+ * delay has risen without a fall (but a burst's) by a quarter of the time at least: slow
+ * start sends twice as fast as the link, and each packet waits longer. Jitter falls.
  */
 static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs,
 				   u32 off_us)
@@ -627,12 +727,12 @@ static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs
 	u32 now_us = (u32)tp->tcp_mstamp, min_us = sc->min_us;
 	u32 pkts = tp->delivered - sc->ref_pkts, us = now_us - sc->ref_us;
 	u32 delay_us = forward_level_delay_us(&sc->lv, off_us);
-	u32 empty_us = min(min_us / 16, 8000U) + santacruz_tick_us(sc);
+	u32 empty_us = santacruz_startup_us(sc) / 2 + santacruz_tick_us(sc);
+	u32 burst_us = fixed_mul_div(us, santacruz_burst_pkts(sk), max(pkts, 1U));
 	u32 ns, window;
 
 	if (!sc->lowering || delay_us <= empty_us ||
-	    delay_us + santacruz_tick_us(sc) +
-	    santacruz_burst_pkts(sk) * us / max(pkts, 1U) < sc->left_us) {
+	    delay_us + santacruz_tick_us(sc) + burst_us < sc->left_us) {
 		sc->lowering = 1;
 		sc->ref_us = now_us;
 		sc->ref_pkts = tp->delivered;
@@ -651,13 +751,11 @@ static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs
 }
 
 /* The queue was empty or nearly so: nobody fills it */
-static void santacruz_near(struct sock *sk, s32 previous, s32 op, u32 off_us)
+static void santacruz_near(struct sock *sk, s32 op)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	if (santacruz_n(sc) > op / 4)
-		return;
-	if (sc->compete)
+	if (santacruz_n(sc) > op / 4 || sc->compete)
 		return;
 	if (sc->phase == SANTACRUZ_STEADY)
 		sc->before = sc->window;
@@ -671,7 +769,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	s32 previous = santacruz_n(sc), op = santacruz_op(sk);
+	s32 op = santacruz_op(sk);
 	u32 level_us, last_us = sc->lv.level_us, last_pkts = sc->last_pkts;
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
@@ -687,7 +785,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	if (sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->compete)
 		forward_level_noise(&sc->lv, last_us, last_pkts);
 	sc->last_pkts = sc->lv.sent_pkts;
-	santacruz_near(sk, previous, op, off_us);
+	santacruz_near(sk, op);
 	if (sc->phase == SANTACRUZ_STARTUP)
 		santacruz_check_startup(sk, level_us, last_us, op);
 	else if (sc->phase == SANTACRUZ_DRAIN)
@@ -924,7 +1022,8 @@ static struct tcp_congestion_ops santacruz_ops __read_mostly = {
 
 static int __init santacruz_register(void)
 {
-	BUILD_BUG_ON(sizeof(struct santacruz) > ICSK_CA_PRIV_SIZE);
+	/* With room for 8 bytes more */
+	BUILD_BUG_ON(sizeof(struct santacruz) + 8 > ICSK_CA_PRIV_SIZE);
 	return tcp_register_congestion_control(&santacruz_ops);
 }
 

@@ -159,4 +159,16 @@ santacruz_law_unanswered(const struct santacruz_law_answer *a)
 	return fell_us < min_t(u64, due_us, a->first_us) >> SANTACRUZ_LAW_ANSWER_SHIFT;
 }
 
+/**
+ * santacruz_law_gave_way() - is a quarter of what was in flight gone?
+ * @a: what was taken out since
+ *
+ * Equal flows that find their shares take less from each other.
+ */
+static inline bool
+santacruz_law_gave_way(const struct santacruz_law_answer *a)
+{
+	return a->now_pkts <= a->first_pkts - a->first_pkts / 4;
+}
+
 #endif /* HETCC_SANTACRUZ_LAW_H */
