@@ -176,9 +176,9 @@ def reverse_cwnd(e: Evidence) -> Verdict:
     needs=trio("santacruz-asym", "reno"),
     cause="by timestamps of 1 ms on a path of 4 ms the round trip is the clock, which has the ACKs' wait in it, and "
     "the service time follows the own rate (1.11 ms for a packet of 0.33 ms): the use of the link does not hold "
-    "(paper=1, which keeps the timestamps: 99 and 100 %; the option 96 %). Reno is not the paper's any more: it repairs "
-    "several losses of a window without a timeout (none in 10 s, none without SACK and RACK either: 71 %, 4.5 ms). The paper's "
-    "8.4 ms are waits for timeouts: 3.3 ms and a full queue of nine make 6.3",
+    "(paper=1, which keeps the timestamps: 99 and 100 %; the option 96 %). Reno is not the paper's any more: it "
+    "repairs several losses of a window without a timeout (none in 10 s, none without SACK and RACK either: 71 %, "
+    "4.5 ms). The paper's 8.4 ms are waits for timeouts: 3.3 ms and a full queue of nine make 6.3",
 )
 def asymmetric(e: Evidence) -> Verdict:
     """97 % or more, delay 42 to 58 % below Reno, variance 1000 times below."""
