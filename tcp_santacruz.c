@@ -129,7 +129,7 @@ enum santacruz_phase {
  * @left_us: delay that the last drain left, 0: none
  * @near_ms: when the queue was last empty, or a drain began or ended
  * @cut_ms: when the window was last reduced
- * @last_pkts: packets in flight in the last round
+ * @last_pkts: packets in flight in the last round; 0: not what the path could carry
  * @pp: paper=1 has a state of its own
  * @probe_ts: timestamp of the peer, at
  * @probe_us: our time
@@ -780,10 +780,10 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	if (!forward_level_round(&sc->lv))
 		return;
 	level_us = sc->lv.level_us;
-	if (sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->compete &&
-	    !rs->is_app_limited)
+	if (sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->compete)
 		forward_level_noise(&sc->lv, last_us, last_pkts);
-	sc->last_pkts = sc->lv.sent_pkts;
+	/* A sender with little to send does not fill the pipe, nor a queue */
+	sc->last_pkts = sc->lv.sent_pkts < sc->window / 2 ? 0 : sc->lv.sent_pkts;
 	santacruz_near(sk, op);
 	if (sc->phase == SANTACRUZ_STARTUP)
 		santacruz_check_startup(sk, level_us, last_us, op);

@@ -109,25 +109,27 @@ static inline u32 forward_level_noise_us(const struct forward_level *e)
 }
 
 /**
- * forward_level_noise() - how far has the level moved beyond what our packets explain?
+ * forward_level_noise() - how far is the level from what our packets explain?
  * @e: estimator
- * @last_us: level of the round before
- * @last_pkts: packets in flight then
+ * @last_us: level of the round before, at most FORWARD_LEVEL_MAX_US
+ * @last_pkts: packets in flight then; 0: unknown
  *
- * More in flight may have filled the pipe or the queue: the level rises by nothing to
- * their service time. Less in flight, it falls by that.
+ * In a queue of ours each packet more makes the level rise by its service time. Where it
+ * does not, or moves without, what stands is not our queue.
  */
-static inline void forward_level_noise(struct forward_level *e, u32 last_us, u32 last_pkts)
+static inline void forward_level_noise(struct forward_level *e, u32 last_us,
+				       u32 last_pkts)
 {
-	bool more = e->sent_pkts > last_pkts;
-	u32 pkts = more ? e->sent_pkts - last_pkts : last_pkts - e->sent_pkts;
-	bool up = e->level_us > last_us;
-	u32 us = up ? e->level_us - last_us : last_us - e->level_us;
+	bool fewer = e->sent_pkts < last_pkts;
+	u32 pkts = fewer ? last_pkts - e->sent_pkts : e->sent_pkts - last_pkts;
+	s32 due_us = min_t(u32, fixed_mul_div(pkts, e->pkts_ns, 1000),
+			   FORWARD_LEVEL_NOISE_MAX_US);
+	s32 off_us = (s32)e->level_us - (s32)last_us - (fewer ? -due_us : due_us);
+	u32 us = min_t(u32, off_us < 0 ? -off_us : off_us,
+		       FORWARD_LEVEL_NOISE_MAX_US);
 
-	if (up == more)
-		us -= min(us, fixed_mul_div(pkts, e->pkts_ns, 1000));
-	us = min_t(u32, us, FORWARD_LEVEL_NOISE_MAX_US);
-	e->spread = e->spread - forward_level_noise_us(e) + 2 * us;
+	if (last_pkts)
+		e->spread = e->spread - forward_level_noise_us(e) + 2 * us;
 }
 
 /**
