@@ -780,10 +780,11 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	if (!forward_level_round(&sc->lv))
 		return;
 	level_us = sc->lv.level_us;
-	if (sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->compete)
-		forward_level_noise(&sc->lv, last_us, last_pkts);
 	/* A sender with little to send does not fill the pipe, nor a queue */
 	sc->last_pkts = sc->lv.sent_pkts < sc->window / 2 ? 0 : sc->lv.sent_pkts;
+	if (sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->compete &&
+	    sc->last_pkts)
+		forward_level_noise(&sc->lv, last_us, last_pkts);
 	santacruz_near(sk, op);
 	if (sc->phase == SANTACRUZ_STARTUP)
 		santacruz_check_startup(sk, level_us, last_us, op);
