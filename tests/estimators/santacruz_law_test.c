@@ -135,6 +135,25 @@ static void test_grew(void)
 	EXPECT_TRUE(santacruz_law_grew(&a, 100), "more");
 }
 
+static void test_gave_way(void)
+{
+	static const struct {
+		u32 first, now;
+		bool gave;
+	} rows[] = { { 100, 76, false }, { 100, 75, true }, { 4, 4, false }, { 4, 3, true },
+		     { 100, 200, false } };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct santacruz_law_answer a = {
+			.first_pkts = rows[i].first, .now_pkts = rows[i].now,
+		};
+
+		EXPECT_EQ(santacruz_law_gave_way(&a), rows[i].gave, "%u to %u", a.first_pkts,
+			  a.now_pkts);
+	}
+}
+
 static const struct tap_case cases[] = {
 	{ "operating point: n_op, or a quarter of the root", test_op },
 	{ "queue or noise", test_shows },
@@ -143,6 +162,7 @@ static const struct tap_case cases[] = {
 	{ "drain: the queue and a quarter of the rest", test_drain },
 	{ "answer: our own queue and another path", test_answer },
 	{ "a delay that grew", test_grew },
+	{ "a quarter of what was in flight", test_gave_way },
 };
 
 TAP_MAIN(cases)

@@ -94,3 +94,12 @@ PROOF(unanswered)
 	/* An eighth of the delay is an answer, whatever was taken out */
 	CHECK(ours || a.now_us > a.first_us - a.first_us / 8 - 1);
 }
+
+PROOF(gave_way)
+{
+	struct santacruz_law_answer a = any_answer();
+	bool gave = santacruz_law_gave_way(&a);
+
+	CHECK(!gave || a.now_pkts <= a.first_pkts);
+	CHECK(gave || a.now_pkts > a.first_pkts / 4 * 3);
+}
