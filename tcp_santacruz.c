@@ -129,7 +129,7 @@ enum santacruz_phase {
  * @left_us: delay that the last drain left, 0: none
  * @near_ms: when the queue was last empty, or a drain began or ended
  * @cut_ms: when the window was last reduced
- * @last_pkts: packets in flight in the last round
+ * @last_pkts: packets in flight in the last round; 0: not what the path could carry
  * @pp: paper=1 has a state of its own
  * @probe_ts: timestamp of the peer, at
  * @probe_us: our time
@@ -655,8 +655,7 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 		sc->compete = READ_ONCE(compete);
 }
 
-static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
-			    u32 level_us, u32 last_us)
+static void santacruz_steer(struct sock *sk, u32 level_us, u32 last_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	s32 tolerance = santacruz_milli_to_q8(READ_ONCE(delta));
@@ -670,8 +669,7 @@ static void santacruz_steer(struct sock *sk, const struct rate_sample *rs,
 		}
 		santacruz_raise(sk, op);
 	} else if (santacruz_n(sc) > op + tolerance) {
-		if (!rs->is_app_limited)
-			santacruz_lower(sk, level_us, last_us, op);
+		santacruz_lower(sk, level_us, last_us, op);
 	} else if (santacruz_n(sc) < max(op - tolerance, 1)) {
 		santacruz_raise(sk, op);
 	} else {
@@ -782,9 +780,11 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	if (!forward_level_round(&sc->lv))
 		return;
 	level_us = sc->lv.level_us;
-	if (sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->compete)
+	/* A sender with little to send does not fill the pipe, nor a queue */
+	sc->last_pkts = sc->lv.sent_pkts < sc->window / 2 ? 0 : sc->lv.sent_pkts;
+	if (sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->compete &&
+	    sc->last_pkts)
 		forward_level_noise(&sc->lv, last_us, last_pkts);
-	sc->last_pkts = sc->lv.sent_pkts;
 	santacruz_near(sk, op);
 	if (sc->phase == SANTACRUZ_STARTUP)
 		santacruz_check_startup(sk, level_us, last_us, op);
@@ -793,7 +793,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	else if (santacruz_drain_due(sk))
 		santacruz_begin_drain(sk);
 	else
-		santacruz_steer(sk, rs, level_us, last_us);
+		santacruz_steer(sk, level_us, last_us);
 	trace_interval(sk, santacruz_n(sc), level_us, sc->lv.pkts_ns,
 		       0, sc->compete, sc->source, sc->phase);
 }

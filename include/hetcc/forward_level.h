@@ -112,7 +112,10 @@ static inline u32 forward_level_noise_us(const struct forward_level *e)
  * forward_level_noise() - how far is the level from what our packets explain?
  * @e: estimator
  * @last_us: level of the round before, at most FORWARD_LEVEL_MAX_US
- * @last_pkts: packets in flight then
+ * @last_pkts: packets in flight then; 0: unknown
+ *
+ * In a queue of ours each packet more makes the level rise by its service time. Where it
+ * does not, or moves without, what stands is not our queue.
  */
 static inline void forward_level_noise(struct forward_level *e, u32 last_us,
 				       u32 last_pkts)
@@ -125,7 +128,8 @@ static inline void forward_level_noise(struct forward_level *e, u32 last_us,
 	u32 us = min_t(u32, off_us < 0 ? -off_us : off_us,
 		       FORWARD_LEVEL_NOISE_MAX_US);
 
-	e->spread = e->spread - forward_level_noise_us(e) + 2 * us;
+	if (last_pkts)
+		e->spread = e->spread - forward_level_noise_us(e) + 2 * us;
 }
 
 /**
