@@ -68,8 +68,8 @@
 #include "hetcc/trace_santacruz.h"
 
 #define SANTACRUZ_TICK_MS_US	1000U
-/* A tick is fine enough for a round that spans so many */
-#define SANTACRUZ_TICKS_PER_RTT	8U
+/* A tick is fine enough for a round that spans so many: its least packet is a tick's last */
+#define SANTACRUZ_TICKS_PER_RTT	2U
 /* Drains are at least so many round trips apart: 1 % of the rate */
 #define SANTACRUZ_DRAIN_RTTS	32U
 /* Packets that show the link's rate in slow start: less would be one burst's */
@@ -663,7 +663,7 @@ static void santacruz_steer(struct sock *sk, u32 level_us, u32 last_us)
 
 	if (sc->compete) {
 		/* Others drain: drain with them the next time */
-		if (level_us <= sc->ref_us) {
+		if (level_us < sc->ref_us) {
 			sc->ref_us = level_us;
 			sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 		}
@@ -772,7 +772,8 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
-	loss_delay_round(&sc->loss, santacruz_wait_us(sc, max(rs->rtt_us, 0L)));
+	loss_delay_round(&sc->loss, sc->lv.level_us,
+			 santacruz_wait_us(sc, max(rs->rtt_us, 0L)), rs->delivered);
 	sc->end = tp->delivered;
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)

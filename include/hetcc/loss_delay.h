@@ -3,7 +3,9 @@
  * Whose are the losses: a full queue's, or the link's? A queue loses a packet when it is
  * full, when packets wait longest. A link loses packets whatever the delay: half of them
  * when packets wait less than the mean. So for each loss the wait of the packet behind
- * it is compared with the mean wait, and the share of losses below it is kept.
+ * it is compared with the mean wait, and the share of losses below it is kept. Less than
+ * half of what the queue has been seen to hold says it at once: a full queue is not half
+ * empty.
  *
  * Times are microseconds. Plain integers, no socket.
  */
@@ -17,8 +19,10 @@
 /* The mean wait is of some four rounds; a wait counts as 2^26 us (67 s) at most */
 #define LOSS_DELAY_MEAN_SHIFT	2
 #define LOSS_DELAY_WAIT_MAX_US	((u32)1 << 26)
-/* A queue that may have lost a quarter since is still about as long */
-#define LOSS_DELAY_GAP_SHIFT	2
+/* What a queue has held is forgotten by 1/256 a round */
+#define LOSS_DELAY_FADE_SHIFT	8
+/* Packets of a round that are enough for the queue to show */
+#define LOSS_DELAY_ROUND_PKTS	4
 /* Counts are of some eight rounds, and of 2^15 packets at most */
 #define LOSS_DELAY_ROUNDS_SHIFT	3
 #define LOSS_DELAY_PKTS_MAX	((u32)1 << 15)
@@ -44,24 +48,28 @@
  * struct loss_delay - waits and losses of late
  * @sum_us: what a packet had to wait, mean of some four rounds, LOSS_DELAY_MEAN_SHIFT
  *	more bits
+ * @high_us: most that all packets of a round had to wait
  * @pkts: packets that arrived
- * @lost: packets that were lost; twice while no packet waits
+ * @lost: packets that were lost; twice, if no queue has been seen that could be full
  * @doubt: of these, those that a full queue may have lost
  * @below: share of losses when a packet waited no longer than the mean,
  *	LOSS_DELAY_ONE: all
  * @hole: something is missing, and what the packet behind it had to wait is known
  * @told: and has told of a loss: the next is another
- * @hole_below: it waited no longer than the mean
+ * @hole_below: it waited no longer than the mean,
+ * @hole_low: and less than half of what the queue has held
  */
 struct loss_delay {
 	u32 sum_us;
+	u32 high_us;
 	u16 pkts;
 	u16 lost;
 	u16 doubt;
 	u16 below:8,
 	    hole:1,
 	    told:1,
-	    hole_below:1;
+	    hole_below:1,
+	    hole_low:1;
 };
 
 /* Mean wait, microseconds */
@@ -79,6 +87,12 @@ static inline void loss_delay_init(struct loss_delay *e)
 	e->below = LOSS_DELAY_LINK;
 }
 
+static inline void loss_delay_hole(struct loss_delay *e, u32 wait_us)
+{
+	e->hole_below = wait_us <= loss_delay_mean_us(e);
+	e->hole_low = wait_us < e->high_us / 2;
+}
+
 /**
  * loss_delay_sample() - packets arrived
  * @e: estimator
@@ -91,7 +105,7 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
 {
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 2);
 	if (hole && !e->hole)
-		e->hole_below = wait_us <= loss_delay_mean_us(e);
+		loss_delay_hole(e, wait_us);
 	e->hole = hole;
 	e->told &= hole;
 	if (e->pkts + pkts > LOSS_DELAY_PKTS_MAX) {
@@ -102,43 +116,37 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
 	e->pkts += pkts;
 }
 
-/* A packet after the next may have met another queue than a lost one */
-static inline bool loss_delay_blind(const struct loss_delay *e, u32 gap_us)
-{
-	return gap_us > loss_delay_mean_us(e) >> LOSS_DELAY_GAP_SHIFT;
-}
-
 /**
  * loss_delay_lost() - packets were lost
  * @e: estimator
  * @wait_us: what the packet next to them had to wait, 0..2^31
  * @min_us: round trip of an empty path
- * @gap_us: time between two packets
+ * @gap_us: time between two packets: a full queue may have emptied meanwhile
  * @pkts: so many, 1..2^31
  *
- * Return: true if no packet waits, so that no queue can be full.
+ * Return: true if the queue was not full: none has been seen, or this one was short.
  */
 static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us,
 				   u32 gap_us, u32 pkts)
 {
-	bool empty = loss_delay_mean_us(e) <= min_us >> LOSS_DELAY_NOISE_SHIFT;
-	bool blind = loss_delay_blind(e, gap_us);
+	bool seen = e->high_us > min_us >> LOSS_DELAY_NOISE_SHIFT;
 
 	if (!e->hole || e->told)
-		e->hole_below = wait_us <= loss_delay_mean_us(e);
+		loss_delay_hole(e, wait_us);
 	e->told = e->hole;
+	e->hole_low &= gap_us <= e->high_us / 2;
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 4);
-	if (empty)
+	if (!seen)
 		pkts *= 2;
-	else if (!e->hole_below || blind)
+	else if (!e->hole_low)
 		e->doubt = min_t(u32, e->doubt + pkts, LOSS_DELAY_PKTS_MAX);
 	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
-	if (blind)
-		return empty;
-	e->below -= e->below >> LOSS_DELAY_WEIGHT_SHIFT;
-	if (e->hole_below)
-		e->below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
-	return empty;
+	if (gap_us <= e->high_us / 4) {
+		e->below -= e->below >> LOSS_DELAY_WEIGHT_SHIFT;
+		if (e->hole_below)
+			e->below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
+	}
+	return !seen || e->hole_low;
 }
 
 /**
@@ -171,13 +179,19 @@ static inline u16 loss_delay_fade(u16 count)
 /**
  * loss_delay_round() - a round is over
  * @e: estimator
- * @wait_us: what a packet had to wait, 0..2^31
+ * @level_us: the least that a packet of it had to wait
+ * @wait_us: what its last packet had to wait, 0..2^31
+ * @pkts: packets of it: a single one may have waited for a delayed ACK
  */
-static inline void loss_delay_round(struct loss_delay *e, u32 wait_us)
+static inline void loss_delay_round(struct loss_delay *e, u32 level_us,
+				    u32 wait_us, u32 pkts)
 {
 	e->pkts = loss_delay_fade(e->pkts);
 	e->lost = loss_delay_fade(e->lost);
 	e->doubt = loss_delay_fade(e->doubt);
+	e->high_us -= e->high_us >> LOSS_DELAY_FADE_SHIFT;
+	if (pkts >= LOSS_DELAY_ROUND_PKTS)
+		e->high_us = max(e->high_us, level_us);
 	/* Never above 4 * 2^26 */
 	e->sum_us = e->sum_us - loss_delay_mean_us(e) +
 		    min_t(u32, wait_us, LOSS_DELAY_WAIT_MAX_US);
