@@ -6,9 +6,10 @@
 static struct loss_delay any_state(void)
 {
 	struct loss_delay e = {
-		.sum_us = nondet_u32(), .pkts = nondet_u16(),
-		.lost = nondet_u16(), .doubt = nondet_u16(),
-		.hole = nondet_bool(), .told = nondet_bool(),
+		.high_us = nondet_u32(), .sum_us = nondet_u32(),
+		.pkts = nondet_u16(), .lost = nondet_u16(),
+		.doubt = nondet_u16(), .hole = nondet_bool(),
+		.told = nondet_bool(), .hole_low = nondet_bool(),
 		.hole_below = nondet_bool(),
 	};
 	u8 below = nondet_u8();
@@ -19,7 +20,7 @@ static struct loss_delay any_state(void)
 
 static bool is_state(const struct loss_delay *e)
 {
-	return e->sum_us <= LOSS_DELAY_WAIT_MAX_US << LOSS_DELAY_MEAN_SHIFT &&
+	return e->sum_us <= 4 * LOSS_DELAY_WAIT_MAX_US &&
 	       e->pkts <= LOSS_DELAY_PKTS_MAX &&
 	       e->lost <= LOSS_DELAY_PKTS_MAX &&
 	       e->doubt <= LOSS_DELAY_PKTS_MAX && e->below <= LOSS_DELAY_ONE;
@@ -72,16 +73,16 @@ PROOF(judge)
 PROOF(round)
 {
 	struct loss_delay e = any_state(), was = e;
-	u32 wait_us = nondet_u32();
-	u32 now_us = min_t(u32, wait_us, LOSS_DELAY_WAIT_MAX_US);
+	u32 level_us = nondet_u32(), wait_us = nondet_u32();
 
 	ASSUME(is_state(&e));
-	loss_delay_round(&e, wait_us);
+	loss_delay_round(&e, level_us, wait_us, nondet_u32());
 	CHECK(is_state(&e));
-	CHECK(loss_delay_mean_us(&e) <= max(loss_delay_mean_us(&was), now_us));
-	CHECK(loss_delay_mean_us(&e) >= min(loss_delay_mean_us(&was), now_us));
-	/* It gets there, however small the difference */
-	CHECK(now_us <= loss_delay_mean_us(&was) || e.sum_us > was.sum_us);
+	CHECK(loss_delay_mean_us(&e) <=
+	      max(loss_delay_mean_us(&was), wait_us));
+	CHECK(loss_delay_mean_us(&e) >=
+	      min(loss_delay_mean_us(&was), min_t(u32, wait_us, LOSS_DELAY_WAIT_MAX_US)));
+	CHECK(e.high_us <= max(was.high_us, level_us));
 	/* Counts die out */
 	CHECK(was.lost ? e.lost < was.lost : !e.lost);
 	CHECK(was.pkts ? e.pkts < was.pkts : !e.pkts);
