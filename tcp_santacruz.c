@@ -19,10 +19,11 @@
  * Slow start ends where the level is an eighth of the round trip, or at the rate at which
  * packets leave a queue that grows.
  *
- * Loss. A full queue loses when packets wait longest, a link at any delay: losses are
- * congestion unless a quarter of them came when packets waited less than the mean, or
- * none wait; and always above 1/12, or 1/48 in doubt. The reaction and the growth after
- * it are CUBIC's (RFC 9438), as long as losses are congestion.
+ * Loss. A full queue loses when packets wait longest, a link at any delay: a loss is
+ * congestion unless the packet behind it waited less than half of what the queue has
+ * held, or a quarter of late came when packets waited less than the mean; and always
+ * above 1/12, or 1/48 in doubt. The reaction and the growth after it are CUBIC's (RFC
+ * 9438), as long as losses are congestion.
  *
  * Empty queue. After drain_s seconds without one the window is n less, and 3/4 of that,
  * for three rounds and 200 ms at least. Flows see the least level at the same time and

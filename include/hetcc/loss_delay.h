@@ -78,6 +78,12 @@ static inline u32 loss_delay_mean_us(const struct loss_delay *e)
 	return e->sum_us >> LOSS_DELAY_MEAN_SHIFT;
 }
 
+/* Wait for a full queue as far as one has been seen; a peer's clock cannot hide the mean */
+static inline u32 loss_delay_full_us(const struct loss_delay *e)
+{
+	return max(e->high_us, loss_delay_mean_us(e));
+}
+
 /**
  * loss_delay_init() - nothing says yet whose the losses are
  * @e: estimator, all 0
@@ -90,7 +96,7 @@ static inline void loss_delay_init(struct loss_delay *e)
 static inline void loss_delay_hole(struct loss_delay *e, u32 wait_us)
 {
 	e->hole_below = wait_us <= loss_delay_mean_us(e);
-	e->hole_low = wait_us < e->high_us / 2;
+	e->hole_low = wait_us < loss_delay_full_us(e) / 2;
 }
 
 /**
@@ -129,19 +135,20 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
 static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us,
 				   u32 gap_us, u32 pkts)
 {
-	bool seen = e->high_us > min_us >> LOSS_DELAY_NOISE_SHIFT;
+	u32 full_us = loss_delay_full_us(e);
+	bool seen = full_us > min_us >> LOSS_DELAY_NOISE_SHIFT;
 
 	if (!e->hole || e->told)
 		loss_delay_hole(e, wait_us);
 	e->told = e->hole;
-	e->hole_low &= gap_us <= e->high_us / 2;
+	e->hole_low &= gap_us <= full_us / 2;
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 4);
 	if (!seen)
 		pkts *= 2;
 	else if (!e->hole_low)
 		e->doubt = min_t(u32, e->doubt + pkts, LOSS_DELAY_PKTS_MAX);
 	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
-	if (gap_us <= e->high_us / 4) {
+	if (gap_us <= full_us / 4) {
 		e->below -= e->below >> LOSS_DELAY_WEIGHT_SHIFT;
 		if (e->hole_below)
 			e->below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
