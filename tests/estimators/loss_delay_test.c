@@ -146,13 +146,26 @@ static void test_held(void)
 	u32 i;
 
 	loss_delay_init(&e);
-	loss_delay_round(&e, QUEUE_US, QUEUE_US, LOSS_DELAY_ROUND_PKTS - 1);
+	loss_delay_round(&e, QUEUE_US, 0, LOSS_DELAY_ROUND_PKTS - 1);
 	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "no queue is seen");
 	loss_delay_round(&e, QUEUE_US, QUEUE_US, LOSS_DELAY_ROUND_PKTS);
 	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "a queue is seen");
 	for (i = 0; i < 4000; i++)
 		send_round(&e, 0, 0);
 	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "forgotten");
+}
+
+/* A receiver whose clock hides the level: the round trips show the queue */
+static void test_hidden_queue(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i;
+
+	loss_delay_init(&e);
+	for (i = 0; i < 20; i++)
+		loss_delay_round(&e, 0, QUEUE_US, WINDOW);
+	EXPECT_IN(loss_delay_full_us(&e), QUEUE_US * 9 / 10, QUEUE_US, "a queue is seen");
+	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "it may be full");
 }
 
 static const struct tap_case cases[] = {
@@ -163,6 +176,7 @@ static const struct tap_case cases[] = {
 	{ "packets far apart say nothing", test_packets_far_apart },
 	{ "what is more than a link loses", test_heavy },
 	{ "what a queue has held", test_held },
+	{ "a queue that the level hides", test_hidden_queue },
 };
 
 TAP_MAIN(cases)

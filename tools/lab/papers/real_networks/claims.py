@@ -118,7 +118,6 @@ def _handover(e: Evidence, run: RunKey) -> tuple[Floats, Floats]:
     "real_networks-handover",
     paper="steps of 30 ms every 15 s: above 85 % of the link, no lasting bias",
     needs=HANDOVERS,
-    cause=f"{causes.COMPETES_ALONE} (overtaking: for 8 s after one step of seven)",
 )
 def handover(e: Evidence) -> Verdict:
     """Between any two steps; the queue within three packets of N_op."""
@@ -225,8 +224,7 @@ LOSSY = [need("real_networks-loss", link__bottleneck__forward__loss__percent=p) 
     "real_networks-loss",
     paper="loss of 0.1, 1, 3 %: 85 % of (1 - loss) x link, queue at N_op",
     needs=LOSSY,
-    cause=f"3 %: {causes.COMPETES_ALONE}, and stays so with an empty queue: each round that meets the least delay of "
-    "all puts off the drain that would end it; of the samples with losses 86 of 887 are taken for a full queue's",
+    cause=f"3 %: {causes.COMPETES_ALONE}: 7 packets queued, until a drain ends it",
 )
 def loss(e: Evidence) -> Verdict:
     """The mean queue within 1.5 packets of N_op."""

@@ -14,7 +14,7 @@ LAN_RTT_HALVES_MS = (0.05, 0.15, 0.5, 2.5)
 LANS = {
     "": (f"{causes.COMPETES_ALONE} (1 ms: in all rounds, after 52 packets lost at the end of start-up)", 0),
     "@tso": ("", 25),
-    "@ten": (f"{causes.OVERRUNS} (5 ms: 1073 packets dropped, then half of the pipe)", 45),
+    "@ten": ("", 45),
     "@ten-tso": (
         f"{causes.BURSTS_ARE_HELD} (0.3 ms: with bursts of tens of packets the round's least queue is 17 to 62 "
         "packets, and the link runs idle between them all the same; 5 ms: 1125 packets dropped at the "
