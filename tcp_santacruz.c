@@ -1,67 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TCP Santa Cruz: congestion control by relative forward delay.
+ * TCP Santa Cruz: keep n_op packets in the bottleneck queue
  *
- * The sender keeps N_op packets in the bottleneck queue. The queue is read
- * from the forward path alone: what the reverse path does to the ACKs, by
- * delay or by loss, does not count.
+ * C. Parsa, J.J. Garcia-Luna-Aceves: "Improving TCP Congestion Control over Internets
+ * with Heterogeneous Transmission Media" (1999), "Differentiating Congestion vs. Random
+ * Loss" (2000). docs/santacruz.md has the measurements.
  *
- *   D(j,i) = R(j,i) - S(j,i)      (1)  relative forward delay
- *   n      = n + M                (2)  packets in the bottleneck queue
- *   pktS   = R / packets received (3)  service time of a packet
- *   M      = sum(D) / pktS        (4)  over one window of data
+ * Model. The receiver's clock minus the sender's, packet by packet (the Santa Cruz option,
+ * RFC 7323 timestamps, or the round trip where their tick is too coarse), says how long
+ * a packet had to wait. A round's level is the least of its packets above the least ever
+ * seen (base). level / service time = n, packets in the queue (equation 2).
  *
- * Once per window:  n < N_op - delta   window + 1 over the next window
- *                   n > N_op + delta   window - 1 over the next window
- *                   else               window stays
+ * Law, once a round trip:
+ *	n < op - delta	raise the window by 1, 2, 4... packets, W/4 at most
+ *	n > op + delta	lower it by n - op, by half at most
+ *	op = max(n_op, sqrt(W)/4) + own burst + what the level moves by itself
  *
- * Start-up is slow start until the queue exceeds N_op / 2; only a timeout
- * starts it again.
+ * Slow start ends where the level is an eighth of the round trip, or at the rate at which
+ * packets leave a queue that grows.
  *
- * Loss: intervals in which the queue grew are counted,
+ * Loss. A full queue loses when packets wait longest, a link at any delay: a loss is
+ * congestion unless the packet behind it waited less than half of what the queue has
+ * held, or a quarter of late came when packets waited less than the mean; and always
+ * above 1/12, or 1/48 in doubt. The reaction and the growth after it are CUBIC's (RFC
+ * 9438), as long as losses are congestion.
  *
- *       grew          grew
- *   0 --------> 1 ---------> 2 (stays while the queue grows)
- *   ^-----------+------------+  queue shrank or stood
+ * Empty queue. After drain_s seconds without one the window is n less, and 3/4 of that,
+ * for three rounds and 200 ms at least. Flows see the least level at the same time and
+ * so drain together.
  *
- * and a loss is congestion, and halves the window, only in state 2. Any other
- * loss is random and leaves the window as it is. An ECN mark is congestion.
+ * Competitive mode: the window is CUBIC's. Entered where a quarter of the window, taken
+ * out, has not shortened the delay (eight rounds); where congestion loses packets with
+ * only n_op queued; after two drains that left a queue. Left when a drain empties it.
  *
- * Forward delay: S is the send time of the packet that caused the ACK, from the
- * retransmission queue (microseconds). R comes from, in this order,
- *   option      arrival at the receiver in microseconds (santacruz_opt.patch on
- *               both sides); S is exact for retransmissions as well;
- *   timestamps  TSval of the ACK (RFC 7323), in the peer's ticks, which are
- *               measured (1 us where tcp_usec_ts is on, else 1 ms and more);
- *   rtt         arrival of the ACK at the sender, where the peer has no
- *               timestamps or an unknown clock: then the reverse path counts.
+ * A path that gets longer: delay that came at once and does not answer, or that two
+ * drains leave alike, becomes part of the base.
  *
- * Departures from the papers, by the parameter that restores the paper's rule. The
- * paper's n_op is 1.5. What each gains is measured in docs/santacruz.md.
- *   sum_rule=1   n is the interval's level over the current pktS (reldelay.h)
- *   startup=0    ends at the bandwidth-delay product, or when the queue stands
- *   init_cwnd=2  the kernel's initial window, at least two
- *   pacing=0     segments are paced
- *   scale=0      larger steps, N_op of large windows, 4 N_op right now are congestion
- *   predict=0    the window's steps of the last round are added to the queue
- *   drain_s=0    the queue is emptied every 10 s: base and clock skew are seen
- *   reroute=0    a delay that came at once and does not drain is a longer path
- * Where the papers are silent, without a parameter:
- *  - a random loss leaves the window full in recovery; PRR would let it shrink;
- *  - more than 1/8 of the window lost is congestion, after 1/16 it is not raised;
- *  - in start-up, more than N_op packets queued are congestion;
- *  - growth of 1.5 delta or a tick, after a drain or a larger step, is no sign of it;
- *  - 10 s without sending: the base begins anew;
- *  - packets that overtook others do not make the base (four in a row do).
+ * Departures from the papers, each with its function; paper=1 has none of them:
+ * - n from the level, not from sums of differences	santacruz_n
+ * - service time: least of some rounds, not our own rate	forward_level_service
+ * - op grows with the window, bursts and noise		santacruz_op
+ * - steps of 1, 2, 4...; several packets down		santacruz_law_raise, _lower
+ * - end of slow start					santacruz_startup_rate
+ * - which losses are congestion; CUBIC's 0.7		santacruz_loss, santacruz_reduce
+ * - drains, competitive mode, longer paths		santacruz_drain, santacruz_compete
+ * - delay that the round trip does not show is no delay	santacruz_believed
+ * - the round trip where timestamps are too coarse	santacruz_tick_too_coarse
  *
- * tcpvegas_info: enabled = source of R (0 rtt, 1 timestamps, 2 option), rttcnt = queue
- * estimate in packets, rtt and minrtt in microseconds.
- *
- * References
- *   Parsa, Garcia-Luna-Aceves: Improving TCP Congestion Control over Internets
- *   with Heterogeneous Transmission Media. ICNP 1999.
- *   Parsa, Garcia-Luna-Aceves: Differentiating Congestion vs. Random Loss: A
- *   Method for Improving TCP Performance over Wireless Links. WCNC 2000.
+ * Not safe to rely on: with loss and jitter together, and small windows, it is as slow
+ * as CUBIC (docs/santacruz.md).
  */
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -70,58 +57,49 @@
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
 #include "hetcc/cc_window.h"
-#include "hetcc/reldelay.h"
+#include "hetcc/cubic_law.h"
+#include "hetcc/forward_level.h"
+#include "hetcc/loss_delay.h"
 #include "hetcc/santacruz_law.h"
+#include "hetcc/santacruz_paper.h"
 #include "hetcc/tsval_tick.h"
 #include "hetcc/version.h"
 
 #define CREATE_TRACE_POINTS
 #include "hetcc/trace_santacruz.h"
 
-#define SANTACRUZ_MAX_CWND	((u32)1 << 24)
 #define SANTACRUZ_TICK_MS_US	1000U
-/* A drain lasts long enough for those of other hosts to overlap */
-#define SANTACRUZ_DRAIN_US	200000U
-/* Growth of the queue after a drain is no sign of anything */
-#define SANTACRUZ_REFILL_RTTS	4U
-/* Losing more than 1/8 of the window, and than four packets, is not noise */
-#define SANTACRUZ_HEAVY_SHIFT	3
-#define SANTACRUZ_HEAVY_PKTS	4U
-/* Nor is a window raised that lost more than 1/16, and than one packet */
-#define SANTACRUZ_LOSSY_SHIFT	4
-/* An application was silent for so long: clocks and path may be others */
-#define SANTACRUZ_IDLE_S	10
+/* A tick is fine enough for a round that spans so many: its least packet is a tick's last */
+#define SANTACRUZ_TICKS_PER_RTT	2U
+/* Drains are at least so many round trips apart: 1 % of the rate */
+#define SANTACRUZ_DRAIN_RTTS	32U
+/* Packets that show the link's rate in slow start: less would be one burst's */
+#define SANTACRUZ_BUSY_PKTS	8U
+/* RFC 9406: a delay is a queue from an eighth of the round trip on, 16 ms at most */
+#define SANTACRUZ_STARTUP_SHIFT	3
+#define SANTACRUZ_STARTUP_MAX_US	16000U
+/* Rounds after a drain, or after a reduction, in which the window is not changed */
+#define SANTACRUZ_AFTER_DRAIN	3
+#define SANTACRUZ_AFTER_LOSS	2
+/* Rounds of a drain at least: out, empty, and seen */
+#define SANTACRUZ_DRAIN_ROUNDS	3
+/* A drain is as long as that of other flows with other round trips, to meet theirs */
+#define SANTACRUZ_DRAIN_MS	200U
+/* A flow that starts fills the queue for so many rounds */
+#define SANTACRUZ_PATIENCE_ROUNDS	8U
 
 CC_PARAM_MILLI(n_op, 3000, 500, 1000000,
 	       "packets to keep in the bottleneck queue (0.5..1000); default 3");
 CC_PARAM_MILLI(delta, 500, 0, 1000000,
 	       "tolerance around n_op in packets (0..1000); default 0.5");
-CC_PARAM_UINT(init_cwnd, 0, 0, 1000,
-	      "initial window in segments (0..1000, paper 2, 0: the kernel's); default 0");
-CC_PARAM_UINT(startup, 1, 0, 1,
-	      "start-up ends on 0: any delay above n_op/2 (paper), 1: a standing queue; default 1");
-CC_PARAM_UINT(sum_rule, 0, 0, 1,
-	      "queue estimate 1: equation 2 to the letter (paper), 0: delay above the minimum; default 0");
-CC_PARAM_UINT(predict, 1, 0, 1,
-	      "1: count the window's own last steps, which the queue shows a round later; 0: paper; default 1");
+CC_PARAM_UINT(drain_s, 10, 0, 1000,
+	      "empty the queue after so many seconds without (0..1000, 0: never); default 10");
 CC_PARAM_UINT(discriminate, 1, 0, 1,
-	      "loss response 1: only congestive loss halves (paper), 0: every loss does; default 1");
-CC_PARAM_UINT(pacing, 1, 0, 1, "space segments over the round trip (0, 1); default 1");
-CC_PARAM_UINT(scale, 1, 0, 1,
-	      "steps 1: as large as the queue says, 0: one packet (paper); default 1");
-CC_PARAM_UINT(drain_s, 10, 0, 3600,
-	      "empty the queue once in so many seconds to see the path (0: never, paper); default 10");
-CC_PARAM_UINT(drain_sync, 1, 0, 1,
-	      "drain 1: with all others, by the clock on the wall, 0: at a time of one's own; default 1");
-CC_PARAM_UINT(reroute, 1, 0, 1,
-	      "1: a delay that lowering does not shorten is a longer path, 0: queue (paper); default 1");
-
-/* What the window does during this interval */
-enum santacruz_mode {
-	SANTACRUZ_HOLD,
-	SANTACRUZ_RAISE,
-	SANTACRUZ_LOWER,
-};
+	      "1: only congestive loss reduces the window, 0: every loss does; default 1");
+CC_PARAM_UINT(compete, 1, 0, 1,
+	      "1: keep a share beside flows that fill the queue, 0: give way; default 1");
+CC_PARAM_UINT(paper, 0, 0, 1,
+	      "1: the two papers and nothing else, 0: what departs from them too; default 0");
 
 /* Where R of equation 1 comes from */
 enum santacruz_source {
@@ -134,66 +112,144 @@ enum santacruz_phase {
 	SANTACRUZ_STARTUP,
 	SANTACRUZ_STEADY,
 	SANTACRUZ_DRAIN,
-	SANTACRUZ_REFILL,
+	/* In the trace, paper=1: from here on enum santacruz_paper_mode */
+	SANTACRUZ_PAPER_PHASE,
 };
 
 /**
  * struct santacruz - state of a connection
- * @rd: relative delay estimator
- * @end: tp->delivered when the window of data is complete that the interval covers
- * @probe_ts: peer's TSval when the tick probe began
- * @probe_us: local time of the same, lower 32 bits
- * @cwnd_end: window at the end of the last and of the last but one interval
- * @before: window before a drain, or before the current run of lowering
- * @first_us: mean offset of a drain, or delay at the first of the run
- * @mode: enum santacruz_mode
+ * @lv: level of the forward delay
+ * @loss: whose the losses are
+ * @min_us: round trip of the empty path
+ * @end: tp->delivered that ends the round
+ * @window: congestion window to reach, packets
+ * @prior: window before the last congestion, 0: none
+ * @before: window when the queue was last empty
+ * @ref_us: delay that the window is lowered for, or the least one since a drain began
+ * @ref_pkts: packets in flight then; in a drain the window to come back to
+ * @left_us: delay that the last drain left, 0: none
+ * @near_ms: when the queue was last empty, or a drain began or ended
+ * @cut_ms: when the window was last reduced
+ * @last_pkts: packets in flight in the last round; 0: not what the path could carry
+ * @pp: paper=1 has a state of its own
+ * @probe_ts: timestamp of the peer, at
+ * @probe_us: our time
+ * @tick: index of the peer's tick, santacruz_ticks_us
  * @source: enum santacruz_source
  * @phase: enum santacruz_phase
- * @grew: consecutive intervals in which the queue grew, 0..2
- * @run: intervals in this mode or phase before the current one, saturating
- * @reorders: 0, or the stack has seen reordering, and the base begun anew: one and
- *	the packets in a row, up to SANTACRUZ_EARLY_PKTS, that came below the base
- * @marked: the current ACK carries ECN-Echo
- * @probing: probe_ts and probe_us are valid; 2: the last probe found no clock
- * @random: the last loss was
- * @lost: tp->lost when the interval began, lower 13 bits
+ * @run: rounds in a row that do the same
+ * @probing: the tick is being measured: 1; 2: it was none that is known
+ * @compete: competitive mode
+ * @lowering: the window is being lowered; slow start: @ref_us, @ref_pkts and @left_us are
+ *	the beginning of a queue and its highest delay
+ * @sudden: the delay that it is lowered for came within a round
+ * @coarse: timestamps were too coarse once
+ * @company: others filled the queue before the last drain
+ * @reduced: rounds in which the window is not to be raised or reduced
+ * @paper: paper=1 when the connection began
  */
 struct santacruz {
-	struct reldelay rd;
-	u32 end;
+	union {
+		struct {
+			struct forward_level lv;
+			struct loss_delay loss;
+			u32 min_us;
+			u32 end;
+			u32 window;
+			u32 prior;
+			u32 before;
+			u32 ref_us;
+			u32 ref_pkts;
+			u32 left_us;
+			u32 near_ms;
+			u32 cut_ms;
+			u32 last_pkts;
+		};
+		struct santacruz_paper pp;
+	};
 	u32 probe_ts;
 	u32 probe_us;
-	u32 cwnd_end[2];
-	u32 before;
-	u32 first_us;
-	u32 mode:2,
+	u32 tick:3,
 	    source:2,
 	    phase:2,
-	    grew:2,
-	    run:4,
-	    reorders:3,
-	    marked:1,
+	    run:5,
 	    probing:2,
-	    random:1,
-	    lost:13;
+	    compete:1,
+	    lowering:1,
+	    sudden:1,
+	    coarse:1,
+	    company:1,
+	    reduced:2,
+	    paper:1;
 };
 
-#define SANTACRUZ_RUN_MAX	15
-#define SANTACRUZ_LOST_MASK	0x1fffU
-/* So many below the base, one after the other, are the path: 0..6 */
-#define SANTACRUZ_EARLY_PKTS	4
+#define SANTACRUZ_RUN_MAX	31
 
 /* Packets in Q8 from a parameter in thousandths: 10^6 * 2^8 < 2^32 */
-static s32 santacruz_milli_to_rd(unsigned int milli)
+static s32 santacruz_milli_to_q8(unsigned int milli)
 {
 	return milli * QUEUE_PKTS_ONE / FIXED_MILLI;
 }
 
-static s32 santacruz_op(u32 window)
-{
-	s32 op = santacruz_milli_to_rd(READ_ONCE(n_op));
+static const u32 santacruz_ticks_us[] = { 1, 1000, 4000, 10000, 100000 };
 
-	return READ_ONCE(scale) ? santacruz_law_op(window, op) : op;
+static u32 santacruz_tick_us(const struct santacruz *sc)
+{
+	return santacruz_ticks_us[sc->tick];
+}
+
+static u8 santacruz_tick_code(u32 tick_us)
+{
+	u8 i = 0;
+
+	while (i < ARRAY_SIZE(santacruz_ticks_us) - 1 &&
+	       santacruz_ticks_us[i] < tick_us)
+		i++;
+	return i;
+}
+
+static s32 santacruz_queue(const struct santacruz *sc, u32 delay_us)
+{
+	return queue_pkts_from_us(delay_us, sc->lv.pkts_ns);
+}
+
+/* Equation 2: packets in the bottleneck queue, Q8 */
+static s32 santacruz_n(const struct santacruz *sc)
+{
+	return santacruz_queue(sc, sc->lv.level_us);
+}
+
+/* Segments that the stack sends at once: the rule of tcp_tso_autosize() */
+static u32 santacruz_burst_pkts(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 bytes = READ_ONCE(sk->sk_pacing_rate) >>
+		    READ_ONCE(sk->sk_pacing_shift);
+	u32 halvings = tcp_min_rtt(tp) >> 9;
+
+	if (!sk_can_gso(sk))
+		return 1;
+	if (halvings < 32)
+		bytes += sk->sk_gso_max_size >> halvings;
+	return div_u64(min_t(u64, bytes, sk->sk_gso_max_size),
+		       max(tp->mss_cache, 1U));
+}
+
+/* The operating point: n_op, what the own bursts put there, and the link's noise */
+static s32 santacruz_op(const struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	s32 op = santacruz_law_op(sc->window, santacruz_milli_to_q8(READ_ONCE(n_op)));
+	u32 noise_us = forward_level_noise_us(&sc->lv);
+	s32 spread = santacruz_queue(sc, noise_us - min(noise_us, santacruz_tick_us(sc)));
+	s32 burst = (santacruz_burst_pkts(sk) - 1) << QUEUE_PKTS_SHIFT;
+
+	return op + max3(spread - QUEUE_PKTS_ONE, burst, 0);
+}
+
+static u32 santacruz_now_ms(const struct tcp_sock *tp)
+{
+	return (u32)div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
 }
 
 static u8 santacruz_best_source(const struct tcp_sock *tp)
@@ -209,87 +265,70 @@ static u32 santacruz_best_tick_us(const struct tcp_sock *tp, u8 source)
 	       1 : SANTACRUZ_TICK_MS_US;
 }
 
-/* The window; during a recovery, what it will be after it */
-static u32 santacruz_window(const struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	return tcp_in_cwnd_reduction(sk) ? tp->snd_ssthresh : tcp_snd_cwnd(tp);
-}
-
-/* What the operating point delays */
-static u32 santacruz_op_us(const struct sock *sk)
-{
-	const struct santacruz *sc = inet_csk_ca(sk);
-	s32 op = santacruz_op(santacruz_window(sk));
-
-	/* 2^31 * 2^32 / 2^18 < 2^45 */
-	return fixed_sat_u32(div_u64((u64)op * sc->rd.pkts_ns,
-				     1000 * QUEUE_PKTS_ONE));
-}
-
 static void santacruz_set_window(struct sock *sk, u32 window)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	window = clamp(window, CC_WINDOW_MIN, tp->snd_cwnd_clamp);
-	if (tcp_in_cwnd_reduction(sk)) {
-		WRITE_ONCE(tp->snd_ssthresh, window);
-		return;
-	}
-	tcp_snd_cwnd_set(tp, window);
-	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, window));
-}
-
-static void santacruz_begin_interval(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	/* While there is a delay that it may explain */
-	bool keep_jump = sc->phase == SANTACRUZ_DRAIN ||
-			 sc->phase == SANTACRUZ_REFILL ||
-			 sc->rd.n > 2 * santacruz_op(santacruz_window(sk));
 
-	sc->end = tp->delivered + max(tcp_packets_in_flight(tp), 1U);
-	sc->lost = tp->lost;
-	reldelay_restart(&sc->rd, keep_jump);
+	sc->window = clamp(window, SANTACRUZ_LAW_WINDOW_MIN,
+			   min(tp->snd_cwnd_clamp, SANTACRUZ_LAW_WINDOW_MAX));
+	WRITE_ONCE(tp->snd_ssthresh, sc->window);
+}
+
+/* A window of data: what is in flight now */
+static void santacruz_paper_begin_interval(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	santacruz_paper_begin(&sc->pp, tp->delivered, tcp_packets_in_flight(tp));
+}
+
+static void santacruz_paper_init(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	sc->pp.startup = 1;
+	if (cc_window_is_fresh(tp))
+		tcp_snd_cwnd_set(tp, SANTACRUZ_PAPER_WINDOW_MIN);
+	santacruz_paper_begin_interval(sk);
 }
 
 static void santacruz_init(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 iw = READ_ONCE(init_cwnd);
 
 	memset(sc, 0, sizeof(*sc));
-	reldelay_init(&sc->rd, READ_ONCE(sum_rule));
-	sc->phase = SANTACRUZ_STARTUP;
-	sc->mode = SANTACRUZ_HOLD;
 	sc->source = santacruz_best_source(tp);
-	sc->rd.tick_us = santacruz_best_tick_us(tp, sc->source);
-	santacruz_begin_interval(sk);
-	/* The stack starts with one segment after lost SYNs */
-	if (cc_window_is_fresh(tp) && tp->total_retrans <= 1) {
-		iw = iw ? iw : tcp_snd_cwnd(tp);
-		tcp_snd_cwnd_set(tp, clamp(iw, CC_WINDOW_MIN,
-					   max(tp->snd_cwnd_clamp,
-					       CC_WINDOW_MIN)));
+	sc->tick = santacruz_tick_code(santacruz_best_tick_us(tp, sc->source));
+	sc->paper = READ_ONCE(paper);
+	if (sc->paper) {
+		santacruz_paper_init(sk);
+		return;
 	}
-	sc->cwnd_end[0] = tcp_snd_cwnd(tp);
-	sc->cwnd_end[1] = tcp_snd_cwnd(tp);
-	if (READ_ONCE(pacing))
-		cc_window_want_pacing(sk);
+	sc->end = tp->delivered;
+	sc->min_us = tcp_min_rtt(tp);
+	loss_delay_init(&sc->loss);
+	sc->near_ms = santacruz_now_ms(tp);
+	santacruz_set_window(sk, cc_window_is_fresh(tp) ?
+			     SANTACRUZ_LAW_WINDOW_MAX : tcp_snd_cwnd(tp));
 }
 
 static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
 {
-	if (sc->source == source && sc->rd.tick_us == tick_us)
+	if (sc->source == source && santacruz_tick_us(sc) == tick_us)
 		return;
 	sc->source = source;
-	sc->rd.tick_us = tick_us;
-	if (sc->phase == SANTACRUZ_DRAIN)
-		sc->run = 0;
-	reldelay_reset(&sc->rd);
+	sc->tick = santacruz_tick_code(tick_us);
+	if (sc->paper) {
+		sc->pp.primed = 0;
+		sc->pp.fresh = 0;
+		return;
+	}
+	sc->lowering = 0;
+	forward_level_reset(&sc->lv);
 }
 
 /* Measure the peer's timestamp clock against ours, again and again */
@@ -298,6 +337,8 @@ static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
 	u32 elapsed_us = now_us - sc->probe_us;
 	u32 tick_us = 0;
 
+	if (sc->coarse)
+		return;
 	if (sc->probing && (elapsed_us < TSVAL_TICK_PROBE_US ||
 			    before(tsval, sc->probe_ts)))
 		return;
@@ -313,16 +354,38 @@ static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
 	sc->probe_us = now_us;
 }
 
+/*
+ * A coarse tick says nothing about a short path, nor about a queue that is much shorter
+ * than a tick. Once found, the round trip serves for the connection.
+ */
+static bool santacruz_tick_too_coarse(struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	u32 pkts_ns = sc->lv.pkts_ns;
+	u32 op_us = fixed_mul_div(santacruz_law_op(sc->window,
+				santacruz_milli_to_q8(READ_ONCE(n_op))),
+				pkts_ns, 1000 * QUEUE_PKTS_ONE);
+
+	if (sc->source != SANTACRUZ_TSTAMP || sc->tick < 1)
+		return false;
+	return santacruz_tick_us(sc) * SANTACRUZ_TICKS_PER_RTT >
+	       tcp_min_rtt(tcp_sk(sk)) ||
+	       (sc->phase != SANTACRUZ_STARTUP && pkts_ns &&
+		santacruz_tick_us(sc) > 2 * op_us);
+}
+
 /* R of equation 1 for the current ACK */
 static u32 santacruz_receive_us(struct sock *sk, u32 now_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tp->rx_opt.saw_tstamp)
-		santacruz_probe_tick(sc, tp->rx_opt.rcv_tsval, now_us);
+	if (!sc->paper && santacruz_tick_too_coarse(sk)) {
+		sc->coarse = 1;
+		santacruz_use_clock(sc, SANTACRUZ_RTT, 1);
+	}
 	if (sc->source == SANTACRUZ_TSTAMP)
-		return tp->rx_opt.rcv_tsval * sc->rd.tick_us;
+		return tp->rx_opt.rcv_tsval * santacruz_tick_us(sc);
 	return now_us;
 }
 
@@ -348,652 +411,590 @@ static bool santacruz_times(struct sock *sk, s32 rtt_us, u32 *s_us, u32 *r_us)
 	return true;
 }
 
-/* The queue fills again after a drain, or after larger steps than the paper's */
-static bool santacruz_refilling(const struct sock *sk)
+static u32 santacruz_wait_us(const struct santacruz *sc, u32 rtt_us)
+{
+	return rtt_us - min(rtt_us, sc->min_us);
+}
+
+/* A delay is the path's */
+static void santacruz_raise_base(struct santacruz *sc, u32 us)
+{
+	forward_level_raise_base(&sc->lv, us);
+	sc->min_us += us;
+}
+
+/* Delay that the round trip does not show is not believed */
+static u32 santacruz_believed(const struct sock *sk, u32 off_us, u32 rtt_us)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	const struct clock_skew *skew = &sc->rd.skew;
-	u32 since_us = skew->now_us - skew->begin_us;
+	u32 most_us = sc->lv.base_us + santacruz_wait_us(sc, rtt_us);
 
-	if (sc->phase == SANTACRUZ_STARTUP)
-		return false;
-	return skew->leapt ||
-	       (skew->drained &&
-		since_us < SANTACRUZ_REFILL_RTTS *
-			   (tcp_sk(sk)->srtt_us >> 3));
+	return sc->lv.primed && (s32)(off_us - most_us) > 0 ? most_us : off_us;
 }
 
-/* The state diagram of the 2000 paper; half again delta, or a tick, is no growth */
-static void santacruz_count_growth(struct sock *sk, s32 previous)
-{
-	s32 tolerance = santacruz_milli_to_rd(READ_ONCE(delta));
-	struct santacruz *sc = inet_csk_ca(sk);
-	s32 noise = max(tolerance + tolerance / 2,
-			queue_pkts_from_us(sc->rd.tick_us, sc->rd.pkts_ns));
-
-	if ((s64)sc->rd.n - previous > noise && !santacruz_refilling(sk))
-		sc->grew = min(sc->grew + 1, 2);
-	else
-		sc->grew = 0;
-}
-
-/*
- * What the queue will be once the window's steps since the measured packets were
- * sent have arrived. Those left during the previous interval; the paper's steps
- * took the window from cwnd_end[1] to cwnd_end[0] meanwhile. An empty queue
- * says nothing about where a step goes: the pipe may take it.
- */
-static s32 santacruz_predicted(const struct sock *sk)
-{
-	const struct santacruz *sc = inet_csk_ca(sk);
-	u32 late = READ_ONCE(scale) ? sc->cwnd_end[1] : sc->cwnd_end[0];
-	s64 sent = ((s64)late + sc->cwnd_end[1]) * QUEUE_PKTS_ONE / 2;
-	s64 step = (s64)santacruz_window(sk) * QUEUE_PKTS_ONE - sent;
-
-	if (!READ_ONCE(predict) ||
-	    !santacruz_law_shows(sc->rd.n, santacruz_op(santacruz_window(sk))))
-		return sc->rd.n;
-	return (s32)clamp_t(s64, sc->rd.n + step, -QUEUE_PKTS_MAX,
-			    QUEUE_PKTS_MAX);
-}
-
-static void santacruz_set_mode(struct santacruz *sc, u8 mode)
-{
-	sc->run = sc->mode == mode ? min(sc->run + 1, SANTACRUZ_RUN_MAX) : 0;
-	sc->mode = mode;
-}
-
-/*
- * A longer path is not a queue. The run of lowering that is to tell began with
- * first_us; a delay that has grown since begins it anew.
- */
-static bool santacruz_rerouted(struct sock *sk)
+/* Offset of the packet that caused the ACK; false if there is none */
+static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
+			     u32 *off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	struct santacruz_law_lowering d = {
-		.before = sc->before,
-		.sent = sc->cwnd_end[1],
-		.first_us = sc->first_us,
-		.now_us = max(reldelay_delay_us(&sc->rd), 0),
-		.jump_us = (1U << sc->rd.jump) / 2,
-		.pkts_ns = sc->rd.pkts_ns,
-		.tick_us = sc->rd.tick_us,
-	};
+	u32 s_us, r_us, flight = rs->delivered > 0 ? rs->delivered : 1;
 
-	if (!sc->run || santacruz_law_delay_grows(&d)) {
-		sc->before = santacruz_window(sk);
-		sc->first_us = d.now_us;
-		return false;
+	if (rs->rtt_us > 0) {
+		sc->min_us = min_t(u32, sc->min_us, rs->rtt_us);
+		loss_delay_sample(&sc->loss, santacruz_wait_us(sc, rs->rtt_us),
+				  max(rs->acked_sacked, 1U), tcp_sk(sk)->sacked_out);
 	}
-	return READ_ONCE(reroute) && santacruz_law_path_changed(&d);
+	if (!santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
+		return false;
+	*off_us = santacruz_believed(sk, r_us - s_us, rs->rtt_us);
+	forward_level_sample(&sc->lv, *off_us, flight);
+	return true;
 }
 
-/*
- * excess: what will be left of the queue to take out, Q8 packets. Two packets that
- * meet the same delay over and over do not make it.
- */
-static void santacruz_lower(struct sock *sk, s32 excess)
+static void santacruz_reduce(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 window = santacruz_window(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 window = min(sc->window, tcp_snd_cwnd(tp));
+	bool startup = sc->phase == SANTACRUZ_STARTUP;
 
-	if (santacruz_rerouted(sk) ||
-	    (READ_ONCE(reroute) && sc->run == SANTACRUZ_RUN_MAX &&
-	     window <= CC_WINDOW_MIN + 1)) {
-		sc->rd.base_us += reldelay_delay_us(&sc->rd);
-		sc->rd.n = 0;
-		sc->mode = SANTACRUZ_HOLD;
-		sc->phase = SANTACRUZ_REFILL;
-		sc->run = 0;
-		santacruz_set_window(sk, max(sc->before, window));
-	} else if (excess > santacruz_milli_to_rd(READ_ONCE(delta))) {
-		window -= santacruz_law_lower(window, excess);
-		santacruz_set_window(sk, window);
-	}
+	if (sc->reduced)
+		return;
+	sc->reduced = SANTACRUZ_AFTER_LOSS;
+	sc->phase = SANTACRUZ_STEADY;
+	sc->run = 0;
+	cc_window_want_pacing(sk);
+	sc->lowering &= sc->sudden;
+	/* The first loss of slow start is that of its bursts: it says nothing of the pipe */
+	if (!startup || sc->prior)
+		sc->prior = cubic_law_max(window, sc->prior);
+	sc->cut_ms = santacruz_now_ms(tp);
+	santacruz_set_window(sk, cubic_law_reduce(window));
 }
 
-static u32 santacruz_lost(const struct sock *sk)
+/* In steps of 1, 2, 4...; after a congestion not beyond CUBIC's window */
+static u32 santacruz_target(const struct sock *sk, bool shows)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	bool cautious = sc->compete ||
+			(sc->prior && !loss_delay_of_link(&sc->loss));
+	u32 step = santacruz_law_raise(sc->window, shows, sc->run, cautious);
+	u32 window;
 
-	return (tcp_sk(sk)->lost - sc->lost) & SANTACRUZ_LOST_MASK;
+	if (!cautious)
+		return sc->window + step;
+	window = cubic_law_window(sc->prior, santacruz_now_ms(tp) - sc->cut_ms,
+				  (tp->srtt_us >> 3) / USEC_PER_MSEC);
+	if (sc->compete)
+		step = sc->window / 2;
+	return clamp(window, sc->window, sc->window + step);
 }
 
-/* Not while slow start does, nor into a queue that may be full at any length */
 static void santacruz_raise(struct sock *sk, s32 op)
 {
-	const struct santacruz *sc = inet_csk_ca(sk);
-	u32 window = santacruz_window(sk);
-
-	if (!tcp_is_cwnd_limited(sk) ||
-	    santacruz_lost(sk) > max(window >> SANTACRUZ_LOSSY_SHIFT, 1U) ||
-	    (!tcp_in_cwnd_reduction(sk) && tcp_in_slow_start(tcp_sk(sk))))
-		return;
-	window += santacruz_law_raise(window, sc->rd.n, op, sc->run);
-	santacruz_set_window(sk, window);
-}
-
-/*
- * Towards the operating point. A queue that is measured too long, and that earlier
- * steps will shorten, is still being lowered.
- */
-static u8 santacruz_choose(const struct sock *sk, s32 op, s32 predicted)
-{
-	const struct santacruz *sc = inet_csk_ca(sk);
-	s32 tolerance = santacruz_milli_to_rd(READ_ONCE(delta));
-
-	if (READ_ONCE(scale) && sc->rd.n > op + tolerance)
-		return SANTACRUZ_LOWER;
-	/* On the spot: a prediction alone moves the window by a whole packet */
-	if (READ_ONCE(scale) && sc->rd.n >= op - tolerance)
-		tolerance += QUEUE_PKTS_ONE / 2;
-	if (predicted > op + tolerance)
-		return SANTACRUZ_LOWER;
-	return predicted < max(op - tolerance, 1) ? SANTACRUZ_RAISE :
-						     SANTACRUZ_HOLD;
-}
-
-static void santacruz_steer(struct sock *sk)
-{
 	struct santacruz *sc = inet_csk_ca(sk);
-	s32 op = santacruz_op(santacruz_window(sk));
-	s32 n = santacruz_predicted(sk);
+	bool shows;
 
-	santacruz_set_mode(sc, santacruz_choose(sk, op, n));
-	if (!READ_ONCE(scale) || sc->phase != SANTACRUZ_STEADY)
+	if (sc->lowering)
+		sc->run = 0;
+	sc->lowering = 0;
+	if (sc->reduced || !tcp_is_cwnd_limited(sk))
 		return;
-	if (sc->mode == SANTACRUZ_RAISE)
-		santacruz_raise(sk, op);
-	else if (sc->mode == SANTACRUZ_LOWER)
-		santacruz_lower(sk, n - op);
+	op -= santacruz_milli_to_q8(READ_ONCE(n_op)) / 2;
+	shows = !sc->compete && santacruz_n(sc) >= op;
+	santacruz_set_window(sk, santacruz_target(sk, shows));
+	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
-/* Time since all drains were due, modulo the period; false without drains */
-static bool santacruz_drain_clock(const struct sock *sk, u32 *since_us)
+static bool santacruz_drain_due(const struct sock *sk)
 {
-	u32 period_us = READ_ONCE(drain_s) * FIXED_USEC_PER_SEC;
-	u64 now_us = div_u64(ktime_get_real_ns(), NSEC_PER_USEC);
+	const struct santacruz *sc = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtt_ms = (tp->srtt_us >> 3) / USEC_PER_MSEC;
+	u32 period_ms = max_t(u32, READ_ONCE(drain_s) * MSEC_PER_SEC / (1 + sc->compete),
+			      rtt_ms * SANTACRUZ_DRAIN_RTTS);
 
-	if (!period_us)
-		return false;
-	if (!READ_ONCE(drain_sync))
-		now_us += sk->sk_hash;
-	div_u64_rem(now_us, period_us, since_us);
-	return true;
+	return READ_ONCE(drain_s) && sc->phase == SANTACRUZ_STEADY &&
+	       santacruz_now_ms(tp) - sc->near_ms > period_ms;
 }
 
 static void santacruz_begin_drain(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 window = santacruz_window(sk);
 
-	sc->before = window;
-	sc->rd.skew.fell = 0;
 	sc->phase = SANTACRUZ_DRAIN;
-	sc->mode = SANTACRUZ_HOLD;
 	sc->run = 0;
-	window -= santacruz_law_drain(window, sc->rd.n);
-	santacruz_set_window(sk, window);
+	sc->lowering = 0;
+	sc->ref_pkts = sc->window;
+	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
+	sc->ref_us = sc->lv.level_us;
+	santacruz_set_window(sk, santacruz_law_drain(sc->window, santacruz_n(sc)));
 }
 
-/* What else has changed the window meanwhile has the last word */
-static void santacruz_end_drain(struct sock *sk)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-	u32 left_us, lift = 0;
-
-	sc->rd.base_us += clock_skew_epoch(&sc->rd.skew, sc->first_us);
-	left_us = max_t(s32, (s32)(sc->first_us - sc->rd.base_us), 0);
-	if (READ_ONCE(reroute))
-		lift = santacruz_law_lift(left_us, santacruz_op(sc->before),
-					  sc->rd.pkts_ns, sc->rd.skew.lifted);
-	sc->rd.base_us += lift << SANTACRUZ_LAW_LIFT_SHIFT;
-	sc->rd.skew.lifted += lift;
-	sc->rd.skew.drained = 1;
-	sc->rd.n = 0;
-	sc->phase = SANTACRUZ_REFILL;
-	if (santacruz_window(sk) == sc->cwnd_end[0])
-		santacruz_set_window(sk, sc->before);
-}
-
-/* First the packets from before the drain arrive, then those of the drain */
-static void santacruz_drain(struct sock *sk, u32 offset_us, u32 since_us)
+/* Others fill the queue: what CUBIC does after a congestion, from the window of before */
+static void santacruz_compete(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	if (sc->run == 1)
-		sc->first_us = offset_us;
-	else if (sc->run)
-		sc->first_us += (s32)(offset_us - sc->first_us) / (s32)sc->run;
-	if (sc->run && since_us >= SANTACRUZ_DRAIN_US)
-		santacruz_end_drain(sk);
-	else
-		sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
-}
-
-static bool santacruz_near(s32 n, s32 op)
-{
-	return n >= op / 2 && n < 2 * op;
-}
-
-/*
- * At the time of all drains, if most of a period has passed since start-up, or
- * since the last one; on a shorter path, as soon as the queue stands.
- */
-static bool santacruz_drain_due(const struct sock *sk, s32 previous,
-				u32 since_us, u32 passed_us)
-{
-	const struct santacruz *sc = inet_csk_ca(sk);
-	s32 op = santacruz_op(santacruz_window(sk));
-	u32 period_us = READ_ONCE(drain_s) * FIXED_USEC_PER_SEC;
-	const struct clock_skew *skew = &sc->rd.skew;
-
-	if (sc->phase != SANTACRUZ_STEADY || !period_us)
-		return false;
-	if (skew->fell)
-		return santacruz_near(sc->rd.n, op) &&
-		       santacruz_near(previous, op);
-	return since_us < passed_us &&
-	       skew->now_us - skew->begin_us >= period_us - period_us / 8;
-}
-
-/*
- * True if a drain keeps the window to itself. offset_us is the interval's level,
- * previous the queue of the one before, passed_us the time since then.
- */
-static bool santacruz_draining(struct sock *sk, u32 offset_us, s32 previous,
-			       u32 passed_us)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-	u32 since_us;
-
-	if (!santacruz_drain_clock(sk, &since_us))
-		since_us = SANTACRUZ_DRAIN_US;
-	if (sc->phase == SANTACRUZ_DRAIN) {
-		santacruz_drain(sk, offset_us, since_us);
-		return true;
-	}
-	if (sc->phase == SANTACRUZ_REFILL) {
-		sc->phase = SANTACRUZ_STEADY;
-		return true;
-	}
-	if (santacruz_drain_due(sk, previous, since_us, passed_us)) {
-		santacruz_begin_drain(sk);
-		return true;
-	}
-	return false;
-}
-
-static bool santacruz_heavy_loss(const struct sock *sk)
-{
-	u32 window = santacruz_window(sk);
-
-	/* Of the largest windows less is enough: what is counted wraps */
-	window = min(window, SANTACRUZ_LOST_MASK << (SANTACRUZ_HEAVY_SHIFT - 1));
-	return santacruz_lost(sk) > max(window >> SANTACRUZ_HEAVY_SHIFT,
-					min(window >> 1, SANTACRUZ_HEAVY_PKTS));
-}
-
-static void santacruz_end_interval(struct sock *sk)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp, passed_us = 0;
-	s32 previous = sc->rd.n, d_us;
-	u32 offset_us;
-
-	if (sc->phase != SANTACRUZ_STARTUP) {
-		passed_us = now_us - sc->rd.skew.now_us;
-		sc->rd.base_us += clock_skew_advance(&sc->rd.skew, now_us);
-	}
-	if (!reldelay_interval(&sc->rd, tcp_sk(sk)->delivered))
+	if (sc->compete || !READ_ONCE(compete))
 		return;
-	santacruz_count_growth(sk, previous);
-	d_us = reldelay_delay_us(&sc->rd);
-	offset_us = sc->rd.base_us + d_us;
-	if (sc->phase != SANTACRUZ_STARTUP)
-		sc->rd.skew.fell |= reldelay_settle(&sc->rd,
-						    santacruz_op_us(sk));
-	if (!santacruz_draining(sk, offset_us, previous, passed_us))
-		santacruz_steer(sk);
-	if (sc->phase != SANTACRUZ_STARTUP)
-		sc->rd.skew.leapt = sc->cwnd_end[0] > sc->cwnd_end[1] + 1;
-	sc->cwnd_end[1] = sc->cwnd_end[0];
-	sc->cwnd_end[0] = santacruz_window(sk);
-	trace_interval(sk, sc->rd.n, d_us, sc->rd.pkts_ns, sc->grew, sc->source,
-		       sc->mode);
+	sc->compete = 1;
+	sc->company = 1;
+	sc->lowering = 0;
+	sc->prior = max(sc->before, sc->window);
+	sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
+	santacruz_set_window(sk, cubic_law_reduce(sc->prior));
 }
 
-/* Window that holds N_op packets queued: base round trip over pktS, plus N_op */
-static u32 santacruz_target(const struct sock *sk, u32 pkts_ns)
-{
-	u32 bdp = fixed_mul_div(tcp_min_rtt(tcp_sk(sk)), 1000, pkts_ns);
-	s32 op;
-
-	bdp = clamp(bdp, CC_WINDOW_MIN, SANTACRUZ_MAX_CWND);
-	op = santacruz_op(bdp) + QUEUE_PKTS_ONE / 2;
-	return bdp + (op >> QUEUE_PKTS_SHIFT);
-}
-
-/* Slow start is over; what is under way was sent under this window */
-static void santacruz_leave_startup(struct sock *sk, u32 sent)
+/*
+ * The queue is not empty though a drain left nothing of ours in it. What it is after one
+ * drain and after the next is the path's. Else others fill it.
+ */
+static void santacruz_drain_failed(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp;
+	u32 us = min(sc->left_us, sc->ref_us);
+
+	if (sc->left_us && max(sc->left_us, sc->ref_us) - us <= us / 8) {
+		santacruz_raise_base(sc, us);
+		sc->left_us = 0;
+		return;
+	}
+	if (sc->left_us)
+		santacruz_compete(sk);
+	sc->left_us = sc->ref_us;
+}
+
+/* The queue was empty: nobody fills it */
+static void santacruz_nobody_else(struct santacruz *sc)
+{
+	sc->company = sc->compete;
+	sc->compete = 0;
+	sc->left_us = 0;
+}
+
+/* As long as that of other flows with other round trips, to meet theirs */
+static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 now_ms = santacruz_now_ms(tcp_sk(sk));
+
+	sc->ref_us = min(sc->ref_us, level_us);
+	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
+	if (sc->run < SANTACRUZ_DRAIN_ROUNDS || now_ms - sc->near_ms < SANTACRUZ_DRAIN_MS)
+		return;
+	sc->near_ms = now_ms;
+	sc->phase = SANTACRUZ_STEADY;
+	sc->run = 0;
+	sc->reduced = SANTACRUZ_AFTER_DRAIN;
+	santacruz_set_window(sk, max(sc->ref_pkts, sc->window));
+	if (santacruz_queue(sc, sc->ref_us) > op + santacruz_milli_to_q8(READ_ONCE(delta)))
+		santacruz_drain_failed(sk);
+	else
+		santacruz_nobody_else(sc);
+}
+
+/*
+ * Down to the operating point. The delay of our own packets answers; that of others, and
+ * of a path that got longer at once, does not.
+ */
+static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct santacruz_law_answer a = {
+		.first_us = sc->ref_us,
+		.now_us = level_us,
+		.first_pkts = sc->ref_pkts,
+		.now_pkts = sc->lv.sent_pkts,
+		.pkts_ns = sc->lv.pkts_ns,
+	};
+	bool grew = santacruz_law_grew(&a, santacruz_tick_us(sc));
+	bool stands = sc->lowering && santacruz_law_unanswered(&a);
+
+	sc->run = sc->lowering ? min(sc->run + 1, SANTACRUZ_RUN_MAX) : 0;
+	if (stands && !sc->sudden && santacruz_law_gave_way(&a) &&
+	    (sc->company || sc->run >= SANTACRUZ_PATIENCE_ROUNDS)) {
+		santacruz_compete(sk);
+		return;
+	}
+	if (stands && sc->sudden && !grew) {
+		santacruz_raise_base(sc, level_us);
+		sc->lowering = 0;
+		santacruz_set_window(sk, max(sc->before, sc->window));
+		return;
+	}
+	if (!sc->lowering || grew) {
+		sc->sudden = last_us < level_us / 4;
+		sc->lowering = 1;
+		sc->ref_us = level_us;
+		sc->ref_pkts = sc->lv.sent_pkts;
+	}
+	santacruz_set_window(sk, santacruz_law_lower(sc->window, sc->lv.sent_pkts,
+						     santacruz_n(sc) - op));
+}
+
+/* Congestion although only n_op wait: others fill the queue */
+static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
+	s32 held = santacruz_op(sk) - santacruz_milli_to_q8(READ_ONCE(delta));
+	bool congested, empty, steady = sc->phase == SANTACRUZ_STEADY;
+
+	if (rs->losses <= 0)
+		return;
+	empty = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
+				rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses);
+	congested = !READ_ONCE(discriminate) || loss_delay_heavy(&sc->loss) ||
+		    !(empty || loss_delay_of_link(&sc->loss));
+	trace_loss(sk, santacruz_n(sc), 0, sc->compete, congested);
+	if (!congested)
+		return;
+	santacruz_reduce(sk);
+	if (steady && santacruz_n(sc) >= held && !sc->lowering)
+		sc->compete = READ_ONCE(compete);
+}
+
+static void santacruz_steer(struct sock *sk, u32 level_us, u32 last_us)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	s32 tolerance = santacruz_milli_to_q8(READ_ONCE(delta));
+	s32 op = santacruz_op(sk);
+
+	if (sc->compete) {
+		/* Others drain: drain with them the next time */
+		if (level_us < sc->ref_us) {
+			sc->ref_us = level_us;
+			sc->near_ms = santacruz_now_ms(tcp_sk(sk));
+		}
+		santacruz_raise(sk, op);
+	} else if (santacruz_n(sc) > op + tolerance) {
+		santacruz_lower(sk, level_us, last_us, op);
+	} else if (santacruz_n(sc) < max(op - tolerance, 1)) {
+		santacruz_raise(sk, op);
+	} else {
+		sc->lowering = 0;
+		sc->run = 0;
+	}
+}
+
+static void santacruz_end_startup(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
 
 	sc->phase = SANTACRUZ_STEADY;
-	sc->mode = SANTACRUZ_HOLD;
 	sc->run = 0;
-	sc->rd.steady = 1;
-	sc->cwnd_end[1] = sent;
-	sc->cwnd_end[0] = santacruz_window(sk);
-	clock_skew_begin(&sc->rd.skew, now_us, sc->rd.base_us,
-			 now_us - sc->rd.r_us);
-	santacruz_begin_interval(sk);
+	sc->lowering = 0;
+	sc->left_us = 0;
+	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
+	cc_window_want_pacing(sk);
 }
 
-static void santacruz_end_startup(struct sock *sk, u32 cwnd)
+static u32 santacruz_startup_us(const struct santacruz *sc)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 sent = tcp_snd_cwnd(tp);
-
-	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
-	WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
-	santacruz_leave_startup(sk, sent);
+	return min(sc->min_us >> SANTACRUZ_STARTUP_SHIFT, SANTACRUZ_STARTUP_MAX_US);
 }
 
-/* Packets that queued behind each other show pktS, hence where to stop */
-static void santacruz_check_startup(struct sock *sk)
+/* The whole round had to wait: the pipe was full with what was sent then */
+static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct startup_queue_len q = reldelay_startup_queue(&sc->rd, tp->delivered);
-	s32 limit = santacruz_op(tcp_snd_cwnd(tcp_sk(sk))) / 2;
-	u32 target;
 
-	if (q.recent <= limit)
+	if (tcp_snd_cwnd(tp) >= sc->window) {
+		santacruz_end_startup(sk);
+	} else if (santacruz_n(sc) > op &&
+		   level_us > santacruz_startup_us(sc)) {
+		santacruz_set_window(sk, tcp_snd_cwnd(tp));
+		santacruz_end_startup(sk);
+		sc->before = sc->window;
+		santacruz_lower(sk, level_us, last_us, op);
+	}
+}
+
+/*
+ * Packets that queue behind each other leave at the link's rate. So do these, where the
+ * delay has risen without a fall (but a burst's) by a quarter of the time at least: slow
+ * start sends twice as fast as the link, and each packet waits longer. Jitter falls.
+ */
+static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs,
+				   u32 off_us)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 now_us = (u32)tp->tcp_mstamp, min_us = sc->min_us;
+	u32 pkts = tp->delivered - sc->ref_pkts, us = now_us - sc->ref_us;
+	u32 delay_us = forward_level_delay_us(&sc->lv, off_us);
+	u32 empty_us = santacruz_startup_us(sc) / 2 + santacruz_tick_us(sc);
+	u32 burst_us = fixed_mul_div(us, santacruz_burst_pkts(sk), max(pkts, 1U));
+	u32 ns, window;
+
+	if (!sc->lowering || delay_us <= empty_us ||
+	    delay_us + santacruz_tick_us(sc) + burst_us < sc->left_us) {
+		sc->lowering = 1;
+		sc->ref_us = now_us;
+		sc->ref_pkts = tp->delivered;
+		sc->left_us = delay_us;
 		return;
-	target = santacruz_target(sk, q.pkts_ns);
-	if (target <= tcp_snd_cwnd(tp))
-		santacruz_end_startup(sk, target);
-	else if (q.standing > limit)
-		santacruz_end_startup(sk, tcp_snd_cwnd(tp));
-	else if (inet_csk(sk)->icsk_ca_state != TCP_CA_Loss)
-		WRITE_ONCE(tp->snd_ssthresh, target);
+	}
+	sc->left_us = max(sc->left_us, delay_us);
+	if (pkts < SANTACRUZ_BUSY_PKTS || delay_us < us / 4)
+		return;
+	ns = fixed_mul_div(us, 1000, pkts);
+	window = fixed_mul_div(min_us, 1000, ns);
+	window = min(window, SANTACRUZ_LAW_WINDOW_MAX);
+	window += santacruz_law_op(window, santacruz_milli_to_q8(READ_ONCE(n_op)))
+		  >> QUEUE_PKTS_SHIFT;
+	santacruz_set_window(sk, max_t(u32, window, max(rs->delivered, 0)));
 }
 
-/* The paper's rule: any delay above N_op / 2 */
-static void santacruz_check_startup_paper(struct sock *sk)
+/* The queue was empty or nearly so: nobody fills it */
+static void santacruz_near(struct sock *sk, s32 op)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 pkts_ns = queue_pkts_service_ns(&sc->rd.iv, sc->rd.r_us,
-					    tcp_sk(sk)->delivered);
 
-	if (reldelay_now(&sc->rd, pkts_ns) >
-	    santacruz_op(tcp_snd_cwnd(tcp_sk(sk))) / 2)
-		santacruz_end_startup(sk, tcp_snd_cwnd(tcp_sk(sk)));
+	if (santacruz_n(sc) > op / 4 || sc->compete)
+		return;
+	if (sc->phase == SANTACRUZ_STEADY)
+		sc->before = sc->window;
+	if (sc->phase != SANTACRUZ_DRAIN)
+		sc->near_ms = santacruz_now_ms(tcp_sk(sk));
+	sc->left_us = 0;
 }
 
-static void santacruz_sample(struct sock *sk, u32 s_us, u32 r_us)
+static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
+			    u32 off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 rev_us = (u32)tp->tcp_mstamp - r_us;
-	bool clock = !sc->rd.primed;
+	s32 op = santacruz_op(sk);
+	u32 level_us, last_us = sc->lv.level_us, last_pkts = sc->last_pkts;
 
-	reldelay_sample(&sc->rd, s_us, r_us, tp->delivered);
+	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
+		return;
+	loss_delay_round(&sc->loss, sc->lv.level_us,
+			 santacruz_wait_us(sc, max(rs->rtt_us, 0L)), rs->delivered);
+	sc->end = tp->delivered;
+	sc->reduced -= !!sc->reduced;
+	if (rs->interval_us > 0)
+		forward_level_service(&sc->lv, rs->interval_us, rs->delivered);
+	if (!forward_level_round(&sc->lv))
+		return;
+	level_us = sc->lv.level_us;
+	/* A sender with little to send does not fill the pipe, nor a queue */
+	sc->last_pkts = sc->lv.sent_pkts < sc->window / 2 ? 0 : sc->lv.sent_pkts;
+	if (sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->compete &&
+	    sc->last_pkts)
+		forward_level_noise(&sc->lv, last_us, last_pkts);
+	santacruz_near(sk, op);
 	if (sc->phase == SANTACRUZ_STARTUP)
-		reldelay_startup_add(&sc->rd, tp->delivered);
-	else if (clock)
-		clock_skew_begin(&sc->rd.skew, (u32)tp->tcp_mstamp,
-				 sc->rd.base_us, rev_us);
+		santacruz_check_startup(sk, level_us, last_us, op);
+	else if (sc->phase == SANTACRUZ_DRAIN)
+		santacruz_drain(sk, level_us, op);
+	else if (santacruz_drain_due(sk))
+		santacruz_begin_drain(sk);
 	else
-		clock_skew_reverse(&sc->rd.skew, rev_us);
+		santacruz_steer(sk, level_us, last_us);
+	trace_interval(sk, santacruz_n(sc), level_us, sc->lv.pkts_ns,
+		       0, sc->compete, sc->source, sc->phase);
 }
 
-/* Congestion ends a drain or a run of steps: their windows must not come back */
-static void santacruz_cancel_steps(struct santacruz *sc)
-{
-	if (sc->phase != SANTACRUZ_STARTUP)
-		sc->phase = SANTACRUZ_STEADY;
-	sc->mode = SANTACRUZ_HOLD;
-	sc->run = 0;
-	sc->random = 0;
-}
-
-/*
- * The stack asks once per recovery what a loss means. When it turns out to be
- * congestion after all, halve then. PRR counts from here on.
- */
-static void santacruz_revise_loss(struct sock *sk)
+/* Up to the window by slow start, down to it at once */
+static void santacruz_set_cwnd(struct sock *sk, u32 acked)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
 
-	if (!sc->random || inet_csk(sk)->icsk_ca_state != TCP_CA_Recovery)
-		return;
-	trace_loss(sk, sc->rd.n, sc->grew, true);
-	WRITE_ONCE(tp->snd_ssthresh, max(tp->snd_ssthresh >> 1, CC_WINDOW_MIN));
-	tp->prr_delivered = tp->prr_out;
-	santacruz_cancel_steps(sc);
+	if (cwnd < sc->window && tcp_is_cwnd_limited(sk))
+		cwnd = min(cwnd + acked, sc->window);
+	cwnd = min(cwnd, sc->window);
+	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 }
 
-/*
- * PRR (RFC 6937) lets a window shrink by what is lost, until the recovery ends. A
- * random loss takes nothing from the window: what PRR may send is what is
- * missing in flight.
- */
-static void santacruz_fill_recovery(struct sock *sk)
+/* paper=1: the two papers and nothing else (santacruz_paper.h) */
+
+/* From here on the stack's slow start has nothing to say */
+static void santacruz_paper_set_window(struct sock *sk, u32 window)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 flight = tcp_packets_in_flight(tp), window = tp->snd_ssthresh;
 
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
-		tp->prr_delivered = flight < window ?
-				    tp->prr_out + window - flight : 0;
+	tcp_snd_cwnd_set(tp, min(window, tp->snd_cwnd_clamp));
+	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, tcp_snd_cwnd(tp)));
 }
 
-/*
- * On a path that reorders, packets that overtake others do not make the base, nor
- * has it been theirs since before the stack knew. With nothing before them to
- * overtake they come in order, but not many in a row.
- */
-static bool santacruz_overtook(struct sock *sk, const struct ack_sample *sample,
-			       u32 offset_us)
+static void santacruz_paper_interval_over(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
+	struct santacruz_paper *pp = &sc->pp;
+	struct tcp_sock *tp = tcp_sk(sk);
+	s32 sum_us = pp->sum_us;
 
-	if (!sc->reorders) {
-		sc->reorders = 1;
-		reldelay_reset(&sc->rd);
-	}
-	if (!sc->rd.primed)
-		return !sample->pkts_acked;
-	if ((s32)(offset_us - sc->rd.base_us) >= 0) {
-		sc->reorders = 1;
-		return false;
-	}
-	if (sample->pkts_acked && sc->reorders > SANTACRUZ_EARLY_PKTS)
-		return false;
-	sc->reorders += !!sample->pkts_acked;
-	return true;
+	if (santacruz_paper_interval(pp, tp->delivered,
+				     santacruz_milli_to_q8(READ_ONCE(n_op)),
+				     santacruz_milli_to_q8(READ_ONCE(delta)),
+				     santacruz_tick_us(sc)))
+		trace_interval(sk, pp->n, sum_us, pp->pkts_ns, pp->count, 0,
+			       sc->source, SANTACRUZ_PAPER_PHASE + pp->mode);
+	santacruz_paper_begin_interval(sk);
 }
 
-static void santacruz_pkts_acked(struct sock *sk,
-				 const struct ack_sample *sample)
+/* Reno's, until the queue shows */
+static void santacruz_paper_slow_start(struct sock *sk, u32 acked)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	s32 op = santacruz_milli_to_q8(READ_ONCE(n_op));
+
+	if (!tcp_in_slow_start(tp) ||
+	    santacruz_paper_startup_over(&sc->pp, tp->delivered, op)) {
+		sc->pp.startup = 0;
+		santacruz_paper_set_window(sk, tcp_snd_cwnd(tp));
+	} else if (tcp_is_cwnd_limited(sk)) {
+		tcp_slow_start(tp, acked);
+	}
+}
+
+static void santacruz_paper_avoid(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = santacruz_paper_step(&sc->pp, tp->delivered,
+					tcp_snd_cwnd(tp),
+					tcp_is_cwnd_limited(sk));
+
+	santacruz_paper_set_window(sk, cwnd);
+}
+
+static void santacruz_paper_main(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 s_us, r_us;
 
-	/* init comes after the SYN's ACK, and what it knows of timestamps */
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
-		return;
-	if (sc->random && santacruz_heavy_loss(sk))
-		santacruz_revise_loss(sk);
-	else if (sc->random)
-		santacruz_fill_recovery(sk);
-	if (!santacruz_times(sk, sample->rtt_us, &s_us, &r_us))
-		return;
-	if (tp->reord_seen && santacruz_overtook(sk, sample, r_us - s_us))
-		return;
-	santacruz_sample(sk, s_us, r_us);
-	if (sc->phase == SANTACRUZ_STARTUP && tcp_in_slow_start(tp) &&
-	    !tcp_in_cwnd_reduction(sk)) {
-		if (READ_ONCE(startup))
-			santacruz_check_startup(sk);
-		else
-			santacruz_check_startup_paper(sk);
-	}
-	if (!before(tp->delivered, sc->end)) {
-		santacruz_end_interval(sk);
-		santacruz_begin_interval(sk);
-	}
+	if (santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
+		santacruz_paper_sample(&sc->pp, s_us, r_us, tp->delivered);
+	if (sc->pp.startup)
+		santacruz_paper_slow_start(sk, rs->acked_sacked);
+	else
+		santacruz_paper_avoid(sk);
+	if (santacruz_paper_reached(tp->delivered, sc->pp.end))
+		santacruz_paper_interval_over(sk);
+	/* For the size of a burst; nothing is paced */
+	cc_window_pace(sk);
 }
 
-static void santacruz_in_ack_event(struct sock *sk, u32 flags)
+/* A loss, once a recovery, or a timeout */
+static u32 santacruz_paper_ssthresh(struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	bool congested = santacruz_paper_congested(&sc->pp) ||
+			 !READ_ONCE(discriminate);
+
+	trace_loss(sk, sc->pp.n, sc->pp.count, 0, congested);
+	return congested ? santacruz_paper_half(cwnd) : cwnd;
+}
+
+static void santacruz_paper_reduce(struct sock *sk, u32 window)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	sc->marked = !!(flags & CA_ACK_ECE);
-	if (sc->marked)
-		santacruz_revise_loss(sk);
+	sc->pp.startup = 0;
+	if (window < tcp_snd_cwnd(tcp_sk(sk)))
+		sc->pp.mode = SANTACRUZ_PAPER_HOLD;
+	santacruz_paper_set_window(sk, window);
 }
 
-static void santacruz_step(struct sock *sk)
+/* An ECN mark, or a packet dropped on this host, is congestion */
+static void santacruz_paper_set_state(struct sock *sk, u8 new_state)
 {
-	const struct santacruz *sc = inet_csk_ca(sk);
+	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 cwnd = tcp_snd_cwnd(tp);
 
-	if (sc->mode == SANTACRUZ_RAISE && tcp_is_cwnd_limited(sk))
-		cwnd = min(cwnd + 1, tp->snd_cwnd_clamp);
-	else if (sc->mode == SANTACRUZ_LOWER)
-		cwnd = max(cwnd - 1, CC_WINDOW_MIN);
-	tcp_snd_cwnd_set(tp, cwnd);
+	if (new_state == TCP_CA_Loss) {
+		santacruz_paper_timeout(&sc->pp);
+		santacruz_paper_begin_interval(sk);
+	} else if (!tcp_in_cwnd_reduction(sk) && new_state == TCP_CA_CWR) {
+		santacruz_paper_reduce(sk, santacruz_paper_half(cwnd));
+	} else if (!tcp_in_cwnd_reduction(sk) && new_state == TCP_CA_Recovery) {
+		santacruz_paper_reduce(sk, min(cwnd, tp->snd_ssthresh));
+	}
 }
 
-/* One segment per window, up or down; acked may be any number of segments */
-static void santacruz_step_per_window(struct sock *sk, u32 acked)
+static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 {
+	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = tcp_snd_cwnd(tp);
+	u32 off_us = 0;
 
-	tp->snd_cwnd_cnt += acked;
-	if (tp->snd_cwnd_cnt < cwnd)
+	/* The SYN's ACK comes before init */
+	if (!inet_csk(sk)->icsk_ca_initialized)
 		return;
-	tp->snd_cwnd_cnt -= cwnd;
-	santacruz_step(sk);
-}
-
-/*
- * Nothing of ours is under way, so nothing queued: begin anew with whatever
- * clocks and path have become.
- */
-static void santacruz_wake_up(struct sock *sk)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-
-	reldelay_reset(&sc->rd);
-	sc->probing = 0;
-	if (sc->phase != SANTACRUZ_STARTUP)
-		sc->phase = SANTACRUZ_STEADY;
-	sc->run = 0;
-}
-
-/*
- * The paper's steps: the stack asks for none during recovery. With a random loss
- * in every window that would be always: make up for it when one ends.
- */
-static void santacruz_step_at_last(struct sock *sk)
-{
-	const struct santacruz *sc = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	if (READ_ONCE(scale) || sc->phase == SANTACRUZ_STARTUP)
-		return;
-	santacruz_step(sk);
-	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, tcp_snd_cwnd(tp)));
-}
-
-static void santacruz_cwnd_event(struct sock *sk, enum tcp_ca_event event)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-	u32 idle = tcp_jiffies32 - tcp_sk(sk)->lsndtime;
-
-	if (event == CA_EVENT_COMPLETE_CWR)
-		santacruz_step_at_last(sk);
-	else if (event == CA_EVENT_CWND_RESTART &&
-		 sc->phase == SANTACRUZ_DRAIN)
-		sc->phase = SANTACRUZ_STEADY;
-	else if (event == CA_EVENT_TX_START && idle > SANTACRUZ_IDLE_S * HZ)
-		santacruz_wake_up(sk);
-}
-
-static void santacruz_cong_avoid(struct sock *sk, u32 ack, u32 acked)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	/* An undone reduction may bring an infinite ssthresh back */
-	if (sc->phase != SANTACRUZ_STARTUP && sc->mode == SANTACRUZ_LOWER)
-		WRITE_ONCE(tp->snd_ssthresh,
-			   min(tp->snd_ssthresh, tcp_snd_cwnd(tp)));
-	if (!tcp_in_slow_start(tp)) {
-		if (sc->phase == SANTACRUZ_STARTUP)
-			santacruz_leave_startup(sk, tcp_snd_cwnd(tp));
-	} else if (tcp_is_cwnd_limited(sk)) {
-		acked = tcp_slow_start(tp, acked);
-		if (!acked)
-			return;
-	} else {
+	if (tp->rx_opt.saw_tstamp && sc->source != SANTACRUZ_OPTION)
+		santacruz_probe_tick(sc, tp->rx_opt.rcv_tsval,
+				     (u32)tp->tcp_mstamp);
+	if (sc->paper) {
+		santacruz_paper_main(sk, rs);
 		return;
 	}
-	if (!READ_ONCE(scale) && sc->phase == SANTACRUZ_STEADY)
-		santacruz_step_per_window(sk, acked);
+	if (santacruz_sample(sk, rs, &off_us) &&
+	    sc->phase == SANTACRUZ_STARTUP)
+		santacruz_startup_rate(sk, rs, off_us);
+	santacruz_round(sk, rs, off_us);
+	santacruz_loss(sk, rs);
+	santacruz_set_cwnd(sk, rs->acked_sacked);
+	cc_window_pace(sk);
 }
 
-static bool santacruz_congested(const struct sock *sk)
-{
-	const struct santacruz *sc = inet_csk_ca(sk);
-	s32 op = santacruz_op(santacruz_window(sk));
-
-	if (sc->marked || !READ_ONCE(discriminate) || sc->grew == 2 ||
-	    santacruz_heavy_loss(sk))
-		return true;
-	if (sc->phase == SANTACRUZ_STARTUP)
-		return reldelay_now(&sc->rd, sc->rd.pkts_ns) > op;
-	return READ_ONCE(scale) && !santacruz_refilling(sk) &&
-	       reldelay_block(&sc->rd) > 4 * op;
-}
+CC_COMPAT_CONG_CONTROL(santacruz_main);
 
 static u32 santacruz_ssthresh(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
-	bool congested = santacruz_congested(sk);
 
-	sc->random = !congested;
-	trace_loss(sk, sc->rd.n, sc->grew, congested);
-	if (congested) {
-		cwnd >>= 1;
-		santacruz_cancel_steps(sc);
-	}
-	return max(cwnd, CC_WINDOW_MIN);
+	if (sc->paper)
+		return santacruz_paper_ssthresh(sk);
+	return clamp(tcp_snd_cwnd(tcp_sk(sk)), SANTACRUZ_LAW_WINDOW_MIN,
+		     sc->window);
+}
+
+static u32 santacruz_undo_cwnd(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 cwnd;
+
+	if (sc->paper)
+		return tcp_reno_undo_cwnd(sk);
+	cwnd = max(tcp_snd_cwnd(tcp_sk(sk)), sc->prior);
+	santacruz_set_window(sk, max(sc->window, cwnd));
+	return cwnd;
 }
 
 static void santacruz_set_state(struct sock *sk, u8 new_state)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
+	u8 old = inet_csk(sk)->icsk_ca_state;
 
-	if (new_state == TCP_CA_Loss) {
-		santacruz_revise_loss(sk);
+	if (sc->paper) {
+		santacruz_paper_set_state(sk, new_state);
+		return;
+	}
+	if (new_state == TCP_CA_CWR && old != TCP_CA_CWR) {
+		santacruz_reduce(sk);
+	} else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss) {
+		trace_loss(sk, santacruz_n(sc), 0, sc->compete, true);
+		sc->prior = cubic_law_max(min(sc->window,
+					      max(tcp_snd_cwnd(tcp_sk(sk)),
+						  tcp_sk(sk)->prior_cwnd)),
+					  sc->prior);
+		sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
+		santacruz_set_window(sk, sc->prior / 2);
 		sc->phase = SANTACRUZ_STARTUP;
-		sc->rd.steady = 0;
-		sc->grew = 0;
-		sc->mode = SANTACRUZ_HOLD;
 		sc->run = 0;
-		startup_queue_restart(&sc->rd.start);
-		santacruz_begin_interval(sk);
+		sc->lowering = 0;
 	}
 }
 
@@ -1001,12 +1002,12 @@ static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 				 union tcp_cc_info *info)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 pkts_ns = sc->paper ? sc->pp.pkts_ns : sc->lv.pkts_ns;
 
-	return cc_info_vegas(ext, attr, info,
-			     sc->source,
-			     max(sc->rd.n, 0) / QUEUE_PKTS_ONE,
-			     tp->srtt_us >> 3, tcp_min_rtt(tp));
+	u32 min_us = sc->paper ? tcp_min_rtt(tcp_sk(sk)) : sc->min_us;
+
+	/* CUBIC's window is not a multiple of the pipe */
+	return cc_info_bbr(sk, ext, attr, info, pkts_ns, min_us, !sc->compete);
 }
 
 static struct tcp_congestion_ops santacruz_ops __read_mostly = {
@@ -1015,18 +1016,16 @@ static struct tcp_congestion_ops santacruz_ops __read_mostly = {
 	.flags		= CC_COMPAT_OPTION_FLAG,
 	.init		= santacruz_init,
 	.ssthresh	= santacruz_ssthresh,
-	.cong_avoid	= santacruz_cong_avoid,
+	.cong_control	= santacruz_main_op,
 	.set_state	= santacruz_set_state,
-	.cwnd_event	= santacruz_cwnd_event,
-	.in_ack_event	= santacruz_in_ack_event,
-	.pkts_acked	= santacruz_pkts_acked,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.undo_cwnd	= santacruz_undo_cwnd,
 	.get_info	= santacruz_get_info,
 };
 
 static int __init santacruz_register(void)
 {
-	BUILD_BUG_ON(sizeof(struct santacruz) > ICSK_CA_PRIV_SIZE);
+	/* With room for 8 bytes more */
+	BUILD_BUG_ON(sizeof(struct santacruz) + 8 > ICSK_CA_PRIV_SIZE);
 	return tcp_register_congestion_control(&santacruz_ops);
 }
 

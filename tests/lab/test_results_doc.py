@@ -35,6 +35,11 @@ src = "s"
 dst = "d"
 cc = "bbr"
 
+[flow.rates]
+src = "s"
+dst = "d"
+cc = "vegas"
+
 [flow.marks]
 src = "s"
 dst = "d"

@@ -57,15 +57,16 @@ def test_n_is_the_queue(basic: tuple[Path, Path]) -> None:
         met = (t > seen["t"][i] - 0.2) & (t <= seen["t"][i])
         assert seen["n_pkts"][i] == pytest.approx(np.mean(length[met]), abs=1)
     assert seen["pkts_us"][late] == pytest.approx(1000 * 8 / 1.5, rel=0.03)
-    assert seen["d_us"][late] == pytest.approx(seen["n_pkts"][late] * seen["pkts_us"][late], abs=30)
+    assert seen["level_us"][late] == pytest.approx(seen["n_pkts"][late] * seen["pkts_us"][late], abs=30)
 
 
 def test_window_and_state_are_the_connections(basic: tuple[Path, Path]) -> None:
     seen, flows = columns(basic[0], "trace"), columns(basic[0], "flows")
     for i in np.flatnonzero(seen["t"] > STEADY_S):
         assert abs(seen["cwnd"][i] - np.interp(seen["t"][i], flows["t"], flows["cwnd"])) <= 1
-    assert set(seen["grew"]) <= {0, 1, 2}
-    assert set(np.diff(seen["grew"])) - {0, 1} <= {-1, -2}
+    assert set(seen["grew"]) == {0}, "the papers' alone"
+    assert seen["phase"][0] == "startup" and set(seen["phase"][seen["t"] > STEADY_S]) <= {"steady", "drain"}
+    assert not seen["competing"].any(), "alone on its link"
 
 
 def test_tracing_changes_no_packet(basic: tuple[Path, Path]) -> None:
@@ -79,17 +80,31 @@ def test_tracing_changes_no_packet(basic: tuple[Path, Path]) -> None:
 
 
 def test_losses_have_verdicts(run_json: Run, tmp_path: Path) -> None:
-    run_json("santacruz-wireless", "--cc", "santacruz", "--set", "duration_s=15", *ONE, "--out", tmp_path, "--trace")
+    """Those of the papers: alone, one packet in 31 lost by bit errors."""
+    args = ("--cc", "santacruz@paper", "--set", "duration_s=15", *ONE, "--out", tmp_path, "--trace")
+    run_json("santacruz-wireless", *args)
     directory = next(tmp_path.glob("santacruz-wireless/*/seed-1"))
     losses, seen = columns(directory, "trace-loss"), columns(directory, "trace")
     total = series(directory, "flows")["total_retrans"][-1]
     assert 20 < len(losses["t"]) <= total
     random = ~losses["congestive"]
     assert random.sum() > 0.7 * len(random), "bit errors are random loss"
-    assert (losses["grew"][random] < 2).all()
+    assert (losses["grew"][random] < 2).all() and (losses["grew"][~random] == 2).all()
+    assert set(seen["phase"]) == {"hold", "raise", "lower"}
     assert losses["timeout"].sum() <= series(directory, "flows")["total_rto"][-1]
     before = np.searchsorted(seen["t"], losses["t"], side="right") - 1  # an ACK ends its interval first
     assert (losses["n_pkts"] == seen["n_pkts"][before])[before >= 0].all()
+
+
+def test_company_is_told(run_json: Run, tmp_path: Path) -> None:
+    """Beside CUBIC in a queue of 1 BDP."""
+    sets = ("link.bottleneck.forward.queue_bdp=1", 'flow.other={src="s", dst="d", cc="cubic"}', "duration_s=30")
+    args = [word for one in sets for word in ("--set", one)]
+    run_json("bulk", "--cc", "santacruz", *args, *ONE, "--out", tmp_path, "--trace")
+    directory = next(tmp_path.glob("bulk/*/seed-1"))
+    losses, seen = columns(directory, "trace-loss"), columns(directory, "trace")
+    assert not seen["competing"][0] and seen["competing"].any()
+    assert losses["competing"].any()
 
 
 BURSTS = """

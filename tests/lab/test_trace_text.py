@@ -17,8 +17,8 @@ from hetlab.results import santacruz_trace
 pytestmark = pytest.mark.fast
 
 HEAD = "family=ipv4 sport=25001 dport=5001 n_q8_pkts="
-INTERVAL = HEAD + "768 d_us=-16 pkts_ns=5333333 cwnd_pkts=19 grew=2 source=timestamps mode=hold"
-LOSS = HEAD + "-128 cwnd_pkts=20 grew=1 congestive=0 timeout=1"
+INTERVAL = HEAD + "768 level_us=-16 pkts_ns=5333333 cwnd_pkts=19 grew=2 competing=0 source=timestamps phase=hold"
+LOSS = HEAD + "-128 cwnd_pkts=20 grew=0 competing=1 congestive=0 timeout=1"
 COMMENTS = "# tracer: nop\n#\n# entries-in-buffer/entries-written: 2/2   #P:1\n\n"
 
 
@@ -36,10 +36,11 @@ def test_events_become_columns() -> None:
         "n_pkts": [3.0],
         "cwnd": [19],
         "grew": [2],
-        "d_us": [-16],
+        "competing": [False],
+        "level_us": [-16],
         "pkts_us": [5333.333],
         "source": ["timestamps"],
-        "mode": ["hold"],
+        "phase": ["hold"],
         "n_op_pkts": [1.5],
     }
     assert santacruz_trace.losses(events, {5001: 7}, 105) == {
@@ -47,7 +48,8 @@ def test_events_become_columns() -> None:
         "id": [7],
         "n_pkts": [-0.5],
         "cwnd": [20],
-        "grew": [1],
+        "grew": [0],
+        "competing": [True],
         "congestive": [False],
         "timeout": [True],
     }
@@ -69,7 +71,7 @@ MALFORMED = {
     line("interval", INTERVAL.replace("768", "3.0")): "n_q8_pkts=3.0: allowed range is -2147483648..2147483647",
     line("interval", INTERVAL.replace("5333333", "-1")): "pkts_ns=-1: allowed range is 0..4294967295",
     line("interval", INTERVAL.replace("grew=2", "grew=3")): "grew=3: allowed range is 0..2",
-    line("interval", INTERVAL.replace("=hold", "=0x7")): "mode=0x7: known are hold, raise, lower",
+    line("interval", INTERVAL.replace("=hold", "=0x7")): "phase=0x7: known are startup, steady, drain, hold, raise",
     line("loss", LOSS.replace("ipv4", "2")): "family=2: known are ipv4, ipv6",
     line("loss", LOSS.replace("timeout=1", "timeout=")): "timeout=: allowed range is 0..1",
 }
@@ -144,7 +146,7 @@ def test_claims_may_ask_for_the_trace_of_a_run() -> None:
     assert traced.with_option().trace
 
 
-def traced_flow(name: str, losses: int, timeouts: int, d_us: float = 12_000) -> trace.TracedFlow:
+def traced_flow(name: str, losses: int, timeouts: int, level_us: float = 12_000) -> trace.TracedFlow:
     t = np.linspace(0.1, 10, 100)
     wave = 3 + np.sin(t)
     at = np.linspace(1, 9, losses)
@@ -152,10 +154,10 @@ def traced_flow(name: str, losses: int, timeouts: int, d_us: float = 12_000) -> 
         "loss judged random": (at, 40 + at),
         "loss judged congestion": (at[:1], 20 + at[:1]),
     }
-    pkts_us = np.where(t < 1, np.nan, 0.3 * d_us)
-    steps = np.floor(t) % 3
+    pkts_us = np.where(t < 1, np.nan, 0.3 * level_us)
+    steps = np.floor(t) % 2
     used = ("timestamps", "rtt")
-    return trace.TracedFlow(name, used, t, wave, d_us * wave, pkts_us, wave, steps, verdicts, at[:timeouts])
+    return trace.TracedFlow(name, used, t, wave, level_us * wave, pkts_us, wave, steps, verdicts, at[:timeouts])
 
 
 def test_figure_says_what_it_shows(tmp_path: Path) -> None:
@@ -163,7 +165,7 @@ def test_figure_says_what_it_shows(tmp_path: Path) -> None:
     figure = trace.santacruz_trace("santacruz-basic", [traced_flow("main", 5, 2)], queue, 3, 10)
     assert figure.get_suptitle() == "santacruz-basic: trace of santacruz; receive times from timestamps, then rtt"
     labels = [ax.get_ylabel().replace("\n", " ") for ax in figure.axes]
-    assert labels == ["queue n (packets)", "delay D (ms)", "pktS (ms)", "cwnd (packets)", "state count (0 to 2)"]
+    assert labels == ["queue n (packets)", "delay (ms)", "pktS (ms)", "cwnd (packets)", "mode"]
     keys = [text.get_text() for text in figure.legends[0].get_texts()]
     assert {"main", "bottleneck queue, measured", "operating point N_op"} <= set(keys)
     assert {"loss judged random (5)", "loss judged congestion (1)", "timeout (2)"} <= set(keys)
@@ -174,7 +176,7 @@ def test_figure_says_what_it_shows(tmp_path: Path) -> None:
 def test_figure_of_many_flows_without_losses_on_a_fast_link(tmp_path: Path) -> None:
     flows = [traced_flow(f"f{i}", 0, 0, 12) for i in range(9)]
     figure = trace.santacruz_trace("fast", flows, (np.empty(0), np.empty(0)), None, 10)
-    assert [figure.axes[i].get_ylabel() for i in (1, 2)] == ["delay D\n(us)", "pktS\n(us)"]
+    assert [figure.axes[i].get_ylabel() for i in (1, 2)] == ["delay\n(us)", "pktS\n(us)"]
     keys = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "flows" in keys
     assert not any(key.startswith(("loss", "timeout", "f0", "operating")) for key in keys)

@@ -271,6 +271,30 @@ def test_status_is_folded_between_words_on_a_terminal() -> None:
     assert " ".join(" ".join(folded).split()) == " ".join(line.split())
 
 
+SANTACRUZ = """
+import struct, sys
+from hetcc.diag import TcpInfo, santacruz_state
+bw, gain = map(int, sys.argv[1:])
+info = TcpInfo(tcpi_rtt=50000, tcpi_snd_mss=1000)
+print(*santacruz_state(info, struct.pack("=5I", bw & 0xFFFFFFFF, bw >> 32, 40000, 307, gain)).values())
+"""
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("bw", "gain", "said"),
+    [
+        (1_250_000, 320, "delay 10.0 12.5 1.25"),
+        (1_250_000, 0, "competing 10.0 12.5 None"),
+        (10 << 32, 1, "delay 343597.384 429496.7 0.0"),
+        (0, 0, "delay None None None"),
+    ],
+)
+def test_santacruz_says_its_mode(bw: int, gain: int, said: str) -> None:
+    """Bytes/s and Q8; 10 ms above 40 are queue. Before the rate is known there is no gain either."""
+    assert ok(run("python3", "-c", SANTACRUZ, str(bw), str(gain), PYTHONPATH=str(COMMAND))) == f"{said}\n"
+
+
 def test_tcp_info(tmp_path: Path) -> None:
     """The fields stand where linux/tcp.h has them."""
     ours = ok(run("python3", "-c", LAYOUT, PYTHONPATH=str(COMMAND)))

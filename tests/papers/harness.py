@@ -49,6 +49,11 @@ def judge(name: str, out: Path, result: Callable[[Job], Result]) -> evaluate.Jud
     return evaluate.judge([chosen], evidence)[0]
 
 
+def held(judged: evaluate.Judgement) -> bool:
+    """Whether a claim holds, be a cause named why it does not or not."""
+    return judged.status in ("holds", "stale cause")
+
+
 def write_table(out: Path, job: Job, name: str, columns: dict[str, Any]) -> None:
     """Write one of a run's tables, ``name``.parquet, below the directory of all runs."""
     directory = store.run_dir(out, job)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness import Result, judge
+from hetlab import paths
 from hetlab.claims import evaluate
 from hetlab.claims.evidence import Evidence, RunKey, plan
 from hetlab.errors import LabError
@@ -46,6 +47,12 @@ def test_santacruz_runs_from_both_sources_each_on_its_kernel(tmp_path: Path) -> 
     assert [j.cc for j in groups[False]] == ["santacruz"] * 3 + ["reno"]
     assert [(j.cc, j.name) for j in groups[True]] == [("santacruz", "santacruz-basic@option")] * 3
     assert not jobs.by_kernel(groups[True], False).get(True)
+
+
+def test_traces_are_left_where_machines_read_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "TRACES", tmp_path / "traces")
+    plan([RunKey("real_networks-starlink", "reno")], Evidence(tmp_path))
+    assert len(list((tmp_path / "traces").glob("*.trace"))) == 1
 
 
 def test_the_option_is_part_of_a_scenarios_name() -> None:

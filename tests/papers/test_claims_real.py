@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness import claim, judge, run_of
+from harness import claim, held, judge, run_of
 from hetlab.claims import evaluate
 from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, RunKey, plan
 from papers.real_networks import claims as real
@@ -53,7 +53,7 @@ def judged(name: str, tmp_path: Path, duration_s: float, tables: Columns, drops:
     jobs = plan(chosen.needs, evidence)
     runs = [run_of(replace(job, scenario=replace(job.scenario, duration_s=duration_s)), result) for job in jobs]
     evidence.runs = dict(zip(chosen.needs, runs, strict=True))
-    return evaluate.judge([chosen], evidence)[0].status == "holds"
+    return held(evaluate.judge([chosen], evidence)[0])
 
 
 def received(mbit: Floats) -> dict[str, Floats]:
@@ -92,13 +92,13 @@ def test_thresholds_of_drift(tmp_path: Path, queue: float, error: float, holds: 
     middle = (t > 1000) & (t < 2600)
     pkts = np.where(middle, 3 + queue, 3.0)
     own = pkts + np.where(middle, error, 0.0) - 0.5
-    tables = {"queue": {"t": t, "pkts": pkts}, "flows": {"t": t, "cc_rttcnt": own}}
+    tables = {"queue": {"t": t, "pkts": pkts}, "trace": {"t": t, "n_pkts": own}}
     assert judged("real_networks-drift", tmp_path, 3600, tables) is holds
 
 
 def verdict(name: str, tmp_path: Path, **values: object) -> bool:
     """Whether a claim holds when all its runs have these results."""
-    return judge(name, tmp_path, lambda _job: values).status == "holds"
+    return held(judge(name, tmp_path, lambda _job: values))
 
 
 @pytest.mark.parametrize(

@@ -138,15 +138,16 @@ def test_estimate_of_a_slow_link(run_json: Run, tmp_path: Path, mbit: str) -> No
 
 
 def test_santacruz_keeps_its_window_through_random_loss(run_json: Run, tmp_path: Path) -> None:
-    args = ("--cc", "santacruz", "--cc", "reno", "--cc", "santacruz:discriminate=0", "--set", "measure.steady_from_s=3")
-    r = run_json("santacruz-wireless", *args, "--out", tmp_path)
+    """One packet in 100 is lost at random; the pipe has 133."""
+    args = ("--cc", "santacruz", "--cc", "reno", "--cc", "santacruz:discriminate=0", "--set", "sweep={}")
+    r = run_json("real_networks-loss", *args, "--out", tmp_path)
     ours, reno, blind = (next(x for x in r if (x["cc"], len(x["cc_params"])) == k) for k in KEYS)
-    assert goodput(ours) > 1.1 * goodput(reno)
-    assert goodput(ours) > 1.03 * goodput(blind)
-    assert 8 <= ours["flows"][0]["cwnd_steady_mean_pkts"] <= 12
+    assert goodput(ours) > 5 * goodput(reno)
+    assert goodput(ours) > 5 * goodput(blind)
+    assert 120 <= ours["flows"][0]["cwnd_steady_mean_pkts"] <= 150
 
 
-KEYS = (("santacruz", 1), ("reno", 0), ("santacruz", 2))
+KEYS = (("santacruz", 0), ("reno", 0), ("santacruz", 1))
 
 
 def test_rho_of_one_is_reno(run_json: Run, tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ transfer()
 # field NAME: a number of the JSON record on stdin
 field()
 {
-	sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p"
+	sed -n "s/.*\"$1\":\([0-9.]*\).*/\1/p"
 }
 
 clean_log()

@@ -9,16 +9,10 @@ set -u
 TABLE="
 tcp_santacruz n_op 0.5 1000 0.001
 tcp_santacruz delta 0 1000 0.001
-tcp_santacruz init_cwnd 0 1000 1
-tcp_santacruz startup 0 1 1
-tcp_santacruz sum_rule 0 1 1
-tcp_santacruz predict 0 1 1
+tcp_santacruz drain_s 0 1000 1
 tcp_santacruz discriminate 0 1 1
-tcp_santacruz pacing 0 1 1
-tcp_santacruz scale 0 1 1
-tcp_santacruz drain_s 0 3600 1
-tcp_santacruz drain_sync 0 1 1
-tcp_santacruz reroute 0 1 1
+tcp_santacruz compete 0 1 1
+tcp_santacruz paper 0 1 1
 tcp_westwood_fr alpha 0 0.999 0.001
 tcp_westwood_fr a 1 16 0.001
 tcp_westwood_fr estimator 0 1 1

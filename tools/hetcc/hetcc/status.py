@@ -96,8 +96,9 @@ def show_connection(said: dict[str, Any]) -> None:
     if said["minrtt_us"]:
         words.append(f"minrtt {said['minrtt_us'] / 1000:g} ms")
     words += [f"{said['delivery_mbit']:g} Mbit/s delivered", f"{said['retransmitted_pkts']} retransmitted"]
-    if "queue_pkts" in said:
-        words.append(f"queue {said['queue_pkts']} packets by {said['source']}")
+    if "mode" in said:
+        known = said["queue_pkts"] is not None
+        words.append(said["mode"] + (f", queue {said['queue_pkts']:g} packets" if known else ", rate not known yet"))
     if "bandwidth_mbit" in said:
         known = said["bandwidth_mbit"] is not None
         words.append(f"bandwidth {said['bandwidth_mbit']:g} Mbit/s" if known else "no bandwidth estimate yet")

@@ -106,6 +106,8 @@ def plan(needs: Iterable[RunKey], evidence: Evidence) -> list[Job]:
     traced = {need for need in asked if need.trace}
     points = {p.name: p for base in {n.scenario.partition("[")[0] for n in needs} for p in files.load(base)}
     resolved = {n.scenario: resolve.resolve(points[n.scenario]) for n in needs}
+    for name in resolved:
+        jobs.keep_traces(points[name])
     scratch = paths.scratch("raw-")
     planned = [
         jobs.one(

@@ -89,8 +89,7 @@ def begin_at(aligned: bool) -> float:
     """CLOCK_MONOTONIC of the next whole second that leaves time to settle.
 
     ``aligned`` is for virtual and emulated machines: that second is BEGIN_S past a multiple of BEGIN_EVERY_S on the
-    wall's clock, for santacruz drains at those multiples, and what it does must not depend on how long the network
-    took to build.
+    wall's clock, so that what reads that clock does not depend on how long the network took to build.
     """
     t0 = math.ceil(time.clock_gettime(time.CLOCK_MONOTONIC)) + SETTLE_S
     if not aligned:

@@ -41,13 +41,18 @@ def parse_seeds(seed: list[int], seeds: int | None) -> list[int] | None:
     return list(range(1, seeds + 1)) if seeds else seed or None
 
 
+def keep_traces(point: Point) -> None:
+    """Write the traces of a scenario's links where machines read them."""
+    traces.keep(paths.TRACES, [link.way(side) for link in point.scenario.link.values() for side in WAYS])
+
+
 def make(points: list[Point], variants: list[Variant], seeds: list[int] | None, trace: bool = False) -> list[Job]:
     """All runs of a command: scenarios x congestion controls x seeds; ``trace`` those with santacruz."""
     scratch = paths.scratch("raw-")
     jobs: list[Job] = []
     for point in points:
         experiment = resolve(point)
-        traces.keep(paths.TRACES, [link.way(side) for link in point.scenario.link.values() for side in WAYS])
+        keep_traces(point)
         if variants and all_fixed(experiment):
             raise LabError(f"{point.name}: --cc would change nothing, each of its flows names its congestion control")
         compared = [Variant(name) for name in point.scenario.compare]

@@ -24,8 +24,8 @@ Verdict = Literal["loss judged random", "loss judged congestion"]
 class TracedFlow:
     """What santacruz saw of a flow at the end of each interval, and how it judged losses.
 
-    Times ``t`` in s, queue n and window in packets, D and pktS in us (NaN: not known),
-    consecutive intervals of growth 0..2; ``losses`` at their times with the window they found,
+    Times ``t`` in s, queue n and window in packets, delay and pktS in us (NaN: not known),
+    1 in the competitive mode; ``losses`` at their times with the window they found,
     ``timeouts_s`` when they were noticed.
     """
 
@@ -33,10 +33,10 @@ class TracedFlow:
     sources: tuple[str, ...]
     t: Floats
     n_pkts: Floats
-    d_us: Floats
+    level_us: Floats
     pkts_us: Floats
     cwnd: Floats
-    grew: Floats
+    competing: Floats
     losses: Mapping[Verdict, Series]
     timeouts_s: Floats
 
@@ -60,7 +60,7 @@ def santacruz_trace(
     end_s: float,
     events: Events = (),
 ) -> Figure:
-    """Queue estimate, delay, service time, window with losses, state count, one above the other.
+    """Queue estimate, delay, service time, window with losses, mode, one above the other.
 
     ``queue``: times (s) and lengths (packets) of the bottleneck's; ``end_s`` of the run; ``events`` (s, text) as
     vertical lines.
@@ -94,9 +94,9 @@ def santacruz_trace(
     _draw_events(axes[3], flows)
     for flow, colour in zip(flows, itertools.cycle(FLOW_COLOURS), strict=False):
         # Not thinned: a mean of states would be none
-        axes[-1].plot(flow.t, flow.grew, color=colour, lw=1, drawstyle="steps-post")
-    axes[-1].set_yticks([0, 1, 2])
-    axes[-1].set_ylim(-0.2, 2.2)
+        axes[-1].plot(flow.t, flow.competing, color=colour, lw=1, drawstyle="steps-post")
+    axes[-1].set_yticks([0, 1], ["delay", "competing"])
+    axes[-1].set_ylim(-0.1, 1.1)
     axes[-1].set_xlim(0, end_s)
     figure.align_ylabels(axes)
     return figure
@@ -104,7 +104,7 @@ def santacruz_trace(
 
 def _trace_lines(flows: Sequence[TracedFlow]) -> Iterable[tuple[str, list[Line]]]:
     """Label and lines of each panel."""
-    d_unit, d_us = _time_unit([flow.d_us for flow in flows])
+    d_unit, d_us = _time_unit([flow.level_us for flow in flows])
     p_unit, p_us = _time_unit([flow.pkts_us for flow in flows])
 
     def lines(pick: Callable[[TracedFlow], Floats]) -> list[Line]:
@@ -115,10 +115,10 @@ def _trace_lines(flows: Sequence[TracedFlow]) -> Iterable[tuple[str, list[Line]]
         ]
 
     yield "queue n\n(packets)", lines(lambda flow: flow.n_pkts)
-    yield f"delay D\n({d_unit})", lines(lambda flow: flow.d_us / d_us)
+    yield f"delay\n({d_unit})", lines(lambda flow: flow.level_us / d_us)
     yield f"pktS\n({p_unit})", lines(lambda flow: flow.pkts_us / p_us)
     yield "cwnd\n(packets)", lines(lambda flow: flow.cwnd)
-    yield "state count\n(0 to 2)", []
+    yield "mode", []
 
 
 def _time_unit(values_us: Iterable[Floats]) -> tuple[str, float]:

@@ -111,7 +111,7 @@ def read_completions(runs: Sequence[Run]) -> dict[str, Floats]:
     return found
 
 
-TRACE_COLUMNS = ("id", "t", "n_pkts", "d_us", "pkts_us", "cwnd", "grew", "n_op_pkts")
+TRACE_COLUMNS = ("id", "t", "n_pkts", "level_us", "pkts_us", "cwnd", "competing", "n_op_pkts")
 
 
 def read_trace(run: Run) -> tuple[list[trace.TracedFlow], float | None]:
@@ -135,6 +135,6 @@ def read_trace(run: Run) -> tuple[list[trace.TracedFlow], float | None]:
         more = np.maximum(np.diff(samples["total_rto"][own], prepend=0), 0)
         timeouts_s = np.repeat(samples["t"][own], np.nan_to_num(more).astype(int))
         used = tuple(dict.fromkeys(sources[mine].tolist()))
-        t, n_pkts, d_us, pkts_us, cwnd, grew = (seen[key][mine] for key in TRACE_COLUMNS[1:-1])
-        flows.append(trace.TracedFlow(flow.name, used, t, n_pkts, d_us, pkts_us, cwnd, grew, losses, timeouts_s))
+        t, n_pkts, level_us, pkts_us, cwnd, mode = (seen[key][mine] for key in TRACE_COLUMNS[1:-1])
+        flows.append(trace.TracedFlow(flow.name, used, t, n_pkts, level_us, pkts_us, cwnd, mode, losses, timeouts_s))
     return flows, float(seen["n_op_pkts"][-1]) if len(seen["t"]) else None

@@ -52,18 +52,20 @@ _HEAD: dict[str, Read] = {
     "dport": _whole(1, 65535),
     "n_q8_pkts": _S32,
 }
+_STATE: dict[str, Read] = {"cwnd_pkts": _U32, "grew": _whole(0, 2), "competing": _whole(0, 1)}
 # Fields of every event, in order
 FIELDS: dict[str, dict[str, Read]] = {
     "interval": _HEAD
     | {
-        "d_us": _S32,
+        "level_us": _S32,
         "pkts_ns": _U32,
-        "cwnd_pkts": _U32,
-        "grew": _whole(0, 2),
+    }
+    | _STATE
+    | {
         "source": _word("rtt", "timestamps", "option"),
-        "mode": _word("hold", "raise", "lower"),
+        "phase": _word("startup", "steady", "drain", "hold", "raise", "lower"),
     },
-    "loss": _HEAD | {"cwnd_pkts": _U32, "grew": _whole(0, 2), "congestive": _whole(0, 1), "timeout": _whole(0, 1)},
+    "loss": _HEAD | _STATE | {"congestive": _whole(0, 1), "timeout": _whole(0, 1)},
 }
 
 
@@ -115,16 +117,16 @@ def _fields(known: Mapping[str, Read], words: Sequence[str]) -> dict[str, Value]
 def intervals(events: Iterable[Event], ports: Mapping[int, int], t0_s: int, n_op_pkts: float) -> dict[str, list[Any]]:
     """Columns of trace.parquet; ``ports`` are the ids of the flows by destination port.
 
-    Time since ``t0_s`` (seconds), queue n and operating point (packets), D and pktS
-    (microseconds), window (packets), state count, source, mode. Events of other
-    connections are left out.
+    Time since ``t0_s`` (seconds), queue n and operating point (packets), delay and pktS
+    (microseconds), window (packets), the paper's count, competitive mode, source, phase.
+    Events of other connections are left out.
     """
     mine = [e for e in events if e.name == "interval" and e.fields["dport"] in ports]
     return _common(mine, ports, t0_s) | {
-        "d_us": [e.fields["d_us"] for e in mine],
+        "level_us": [e.fields["level_us"] for e in mine],
         "pkts_us": [e.fields["pkts_ns"] / NS_PER_US for e in mine],
         "source": [e.fields["source"] for e in mine],
-        "mode": [e.fields["mode"] for e in mine],
+        "phase": [e.fields["phase"] for e in mine],
         "n_op_pkts": [n_op_pkts] * len(mine),
     }
 
@@ -145,4 +147,5 @@ def _common(events: Sequence[Event], ports: Mapping[int, int], t0_s: int) -> dic
         "n_pkts": [e.fields["n_q8_pkts"] / Q8 for e in events],
         "cwnd": [e.fields["cwnd_pkts"] for e in events],
         "grew": [e.fields["grew"] for e in events],
+        "competing": [bool(e.fields["competing"]) for e in events],
     }

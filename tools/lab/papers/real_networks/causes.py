@@ -2,28 +2,40 @@
 """Why claims about real networks do not hold, a text for each root cause; the figures are the claims' own."""
 
 OWN_RATE = (
-    "the service time of a packet is the spacing of arrivals, which is the own rate where the pipe is not full: "
-    "a window that became too small then looks right, and stays"
+    "the least service time is forgotten by a sixteenth in each round and then follows the spacing of arrivals, "
+    "which is the own rate where the pipe is not full: a window that became too small then looks right, and stays"
 )
-TICKS = "timestamps have a grain of 1 ms, and at such rates one tick passes for a queue of many packets"
-TAKEN_FOR_RANDOM = (
-    "before a short queue, or one that stands full, no growth of the queue precedes a loss: it is taken for the link's "
-    "and the window stays"
+COMPETES_ALONE = (
+    "it takes its losses, or a delay of the path, for others that fill the queue, and does what CUBIC does though it "
+    "is alone"
 )
-DOES_NOT_COMPETE = "it does not compete: it reduces its window while others keep the queue full"
-BELIEVES_DELAY = "delay is all that is believed: where arrivals stand still no queue grows, and each loss is the link's"
-START_UP = (
-    "start-up ends far below the bandwidth-delay product, and from there the window grows by too few packets a round"
+EQUALS_COMPETE = "equal flows take each other for flows that fill the queue, do as CUBIC does, and fill it"
+LIKE_CUBIC = (
+    "beside flows that fill the queue it does what CUBIC does, and CUBIC gets 0.22 to 0.30 of the fair share beside "
+    "BBR before a queue of up to one bandwidth-delay product"
 )
-SMALL_STEPS = "the window grows by small steps when a rate rises, and a queue that appears takes it back at once"
-DRAINED_IDLE = (
-    "a drain at the start of a burst begins with the window of after idle, and slow start then ends there (without "
-    "drains a mean of 0.60 s); and the packets are spaced"
+HALF_OF_THE_TIME = (
+    "on a round trip of 100 ms it takes turns: it competes in 58 % of the rounds (1 CUBIC, 0.5 BDP), and gives way in "
+    "the others"
 )
-SPACED = (
-    "packets of start-up are spaced over the round trip, reno's leave at once (without spacing 100 kB take as long)"
+OF_A_FULL_QUEUE = (
+    "packets of small windows are far apart, and what is lost says little about the queue: of a full queue's losses a "
+    "quarter are taken for the link's (50 flows, 200 packets: 1411 of 6243)"
 )
-JOINS_LATE = (
-    "a flow that comes counts the queue that stands as its path, and drains take more than a minute to even that out "
-    "(2 flows: Jain 0.86 after 15 s, 0.97 after 75 s)"
+OF_THE_LINK = (
+    "a queue that is held short, and jitter, make a lost packet's neighbour wait about as long as the mean: losses of "
+    "the link are taken for a full queue's"
 )
+BURSTS_ARE_HELD = (
+    "the operating point is higher by what the stack sends at once, less one packet, so that the link does not run "
+    "idle between two bursts"
+)
+OVERRUNS = (
+    "start-up overruns a queue that is much shorter than the bandwidth-delay product, and from there the window grows "
+    "as CUBIC's"
+)
+OVERSHOOTS = (
+    "where no queue shows, the window grows by up to a quarter in a round, and when it shows, a round of what was sent "
+    "has to wait"
+)
+DRAINS = "a drain lasts three rounds with three quarters of the window, and a round later the queue overshoots"

@@ -5,6 +5,8 @@ Rates count IP packets as the link does, over the whole run unless said otherwis
 what one has there.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from hetlab.claims.evaluate import Verdict
@@ -12,7 +14,7 @@ from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, Floats, RunKey
 from hetlab.model.result import known
 from papers import common
 from papers.common import claim, row
-from papers.real_networks import company, shared, varying  # noqa: F401 - they register their claims
+from papers.real_networks import causes, company, shared, varying  # noqa: F401 - they register their claims
 from papers.real_networks.measured import CC, LINK_MBIT, late_ms, used
 
 N_OP = 3.0
@@ -57,13 +59,18 @@ def fast(e: Evidence) -> Verdict:
     return _fills(e, need("real_networks-fast"), 1000)
 
 
-@claim("real_networks-long", paper=f"100 Mbit/s, 200 ms: {FILLS}", needs=[need("real_networks-long")])
+@claim(
+    "real_networks-long",
+    paper=f"100 Mbit/s, 200 ms: {FILLS}",
+    needs=[need("real_networks-long")],
+    cause=f"{causes.DRAINS} (without drains each second from 10 s on is full, and p95 is 5.4 ms)",
+)
 def long(e: Evidence) -> Verdict:
     """See _fills."""
     return _fills(e, need("real_networks-long"), 100)
 
 
-DRIFTS = [need("real_networks-drift", clock__d__skew_ppm=ppm) for ppm in (-200, 200)]
+DRIFTS = [replace(need("real_networks-drift", clock__d__skew_ppm=ppm), trace=True) for ppm in (-200, 200)]
 DRIFT_WINDOW_S, DRIFT_SETTLED_S = 300, 60
 
 
@@ -76,7 +83,7 @@ def window_means(t: Floats, values: Floats) -> Floats:
 def _drift(e: Evidence, run: RunKey) -> tuple[float, float]:
     """Largest distance from the first five minutes: of the real queue, of the estimate's error."""
     queue = window_means(e.series(run, "queue", "t"), e.series(run, "queue", "pkts"))
-    own = window_means(e.series(run, "flows", "t"), e.series(run, "flows", "cc_rttcnt"))
+    own = window_means(e.series(run, "trace", "t"), e.series(run, "trace", "n_pkts"))
     error = own - queue
     return float(np.abs(queue - queue[0]).max()), float(np.abs(error - error[0]).max())
 
@@ -163,10 +170,12 @@ def rates(e: Evidence) -> Verdict:
     return Verdict(min(shares) >= 0.9, f"used {row(shares)}")
 
 
-def _share(count: int) -> None:
+def _share(count: int, cause: str = "") -> None:
     run = need("real_networks-share", flow__main__count=count)
 
-    @claim(f"real_networks-share-{count}", paper=f"{count} flows, 5 s apart: Jain at least 0.95", needs=[run])
+    @claim(
+        f"real_networks-share-{count}", paper=f"{count} flows, 5 s apart: Jain at least 0.95", needs=[run], cause=cause
+    )
     def check(e: Evidence) -> Verdict:
         """In the last minute; and no flow counts the others' queue as path: at most N_op + 1.5 packets a flow."""
         shares = [used(e, run, SHARE_MBIT, i, "steady_goodput_mbit") * count for i in range(count)]
@@ -175,8 +184,9 @@ def _share(count: int) -> None:
         return Verdict(jain >= 0.95 and queue <= (N_OP + QUEUE_MARGIN_PKTS) * count, text)
 
 
-for flows in (2, 5, 20):
-    _share(flows)
+_share(2)
+_share(5)
+_share(20, f"{causes.EQUALS_COMPETE} (in 80 % of the rounds)")
 
 
 @claim(
@@ -210,7 +220,12 @@ LOSSES = (0.1, 1, 3)
 LOSSY = [need("real_networks-loss", link__bottleneck__forward__loss__percent=p) for p in LOSSES]
 
 
-@claim("real_networks-loss", paper="loss of 0.1, 1, 3 %: 85 % of (1 - loss) x link, queue at N_op", needs=LOSSY)
+@claim(
+    "real_networks-loss",
+    paper="loss of 0.1, 1, 3 %: 85 % of (1 - loss) x link, queue at N_op",
+    needs=LOSSY,
+    cause=f"3 %: {causes.COMPETES_ALONE}: 7 packets queued, until a drain ends it",
+)
 def loss(e: Evidence) -> Verdict:
     """The mean queue within 1.5 packets of N_op."""
     shares = [used(e, run) / (1 - p / 100) for run, p in zip(LOSSY, LOSSES, strict=True)]

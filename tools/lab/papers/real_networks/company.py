@@ -17,10 +17,10 @@ Others = Mapping[str, RunKey]
 LEAST, MOST = 0.6, 1.4  # of the fair share
 BESIDE: dict[str, tuple[Any, ...]] = {"flow.other.cc": ("cubic", "bbr")}
 QUEUES: dict[str, tuple[Any, ...]] = {m.QUEUE_BDP: (0.5, 1, 4), m.WAYS_DELAY: (10, 50)}
-# Scenario, what, swept, its cost
+# Scenario, what, swept, why not, its cost
 COMPANY = {
-    "": ("1 CUBIC or 1 BBR, 20 Mbit/s", BESIDE | QUEUES, 45),
-    "@two": ("2 CUBIC, 20 Mbit/s", QUEUES, 25),
+    "": ("1 CUBIC or 1 BBR, 20 Mbit/s", BESIDE | QUEUES, f"{causes.LIKE_CUBIC}; {causes.HALF_OF_THE_TIME}", 45),
+    "@two": ("2 CUBIC, 20 Mbit/s", QUEUES, causes.HALF_OF_THE_TIME, 25),
 }
 
 
@@ -36,13 +36,13 @@ def queued_apart(e: Evidence, run: RunKey, _others: Others) -> tuple[bool, str]:
     return share >= 0.9, f"{share:.2f}"
 
 
-for variant, (what, swept, cost) in COMPANY.items():
+for variant, (what, swept, cause, cost) in COMPANY.items():
     m.each(
         f"company{variant.replace('@', '-')}",
         f"beside {what}, FIFO of 0.5, 1, 4 BDP, 20 and 100 ms, 120 s: 0.6 to 1.4 of the fair share",
         [m.Points(f"company{variant}", swept)],
         keeps,
-        cause=causes.DOES_NOT_COMPETE,
+        cause=cause,
         cost_s=cost,
     )
 m.each(
@@ -85,7 +85,7 @@ def cbr(e: Evidence) -> Verdict:
     "real_networks-mix",
     paper="company comes and goes: the share kept, the delay as alone within 10 s",
     needs=[MIX],
-    cause=causes.DOES_NOT_COMPETE,
+    cause=causes.LIKE_CUBIC,
 )
 def mix(e: Evidence) -> Verdict:
     """From 10 s after each change on, in nine tenths of the time."""

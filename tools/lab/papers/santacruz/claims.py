@@ -49,6 +49,12 @@ def delivery(e: Evidence, need: RunKey, key: str = "mean") -> float:
     return float(getattr(known(e[need].delivery_ms), key))
 
 
+def times_less(e: Evidence, need: RunKey, other: RunKey) -> float:
+    """How many times less the variance of a packet's delay is; infinitely many if there is none."""
+    variance = delivery(e, need, "variance")
+    return delivery(e, other, "variance") / variance if variance else np.inf
+
+
 def listing(values: dict[float, float], places: int = 2) -> str:
     """For the table: values by operating point."""
     return " ".join(f"{n:g}: {v:.{places}f}" for n, v in values.items())
@@ -120,8 +126,8 @@ BBRS = tuple(RunKey("santacruz-reverse", "bbr", seed) for seed in range(1, 9))  
     "santacruz-t3-throughput",
     paper="1.213, 1.312, 1.390 Mbit/s; Reno 0.823",
     needs=[*trio("santacruz-reverse", *KERNELS), *BBRS],
-    cause="holds by the option; by timestamps it is above all but bbr, which has 1.6 % more over eight phases of its "
-    "probing, with 98 to 103 ms of delay (ours 65) and 156 to 222 packets of 1470 lost (ours 0)",
+    cause="with n=5 it is 11 % (option 16 %) above the Reno of today and not 45 %; bbr has more, over eight phases of "
+    "its probing, with 98 to 103 ms of delay (ours 79) and 156 to 222 packets of 1470 lost",
 )
 def reverse_throughput(e: Evidence) -> Verdict:
     """45 % above Reno and above Vegas, or not below the best of the kernel's modules."""
@@ -137,6 +143,9 @@ def reverse_throughput(e: Evidence) -> Verdict:
     "santacruz-t3-delay",
     paper="54.8, 60.6, 73.4 ms: as without reverse traffic",
     needs=[*trio("santacruz-reverse"), *trio("santacruz-basic")],
+    cause="the law holds what the packet that waited least in a round had to wait, 3.6 packets (n=3); ACKs that wait "
+    "behind the Reno flow come in bunches, data leaves in bunches, and the mean queue is 9.0. The papers' law alone "
+    "(paper=1) is above 10 % as well with n=1.5 and 3: 65.7 and 68.7 ms",
 )
 def reverse_delay(e: Evidence) -> Verdict:
     """Within 10 % of its own delay without reverse traffic."""
@@ -165,9 +174,10 @@ def reverse_cwnd(e: Evidence) -> Verdict:
     "santacruz-t4",
     paper="n=3, 5: 99 %, 4.6 and 4.8 ms; Reno 52 %, 8.4 ms, variance 1000 times ours",
     needs=trio("santacruz-asym", "reno"),
-    cause="the use of the link holds, but Reno is not the paper's any more: it repairs several losses of a window "
-    "without a timeout (none in 10 s, none without SACK and RACK either: 71 %, 4.5 ms). The paper's 8.4 ms are waits "
-    "for timeouts: 3.3 ms and a full queue of nine make 6.3",
+    cause="with n=3 drains and slow growth after a loss cost 3 to 5 % of the link (paper=1: 99 %). Reno is not the "
+    "paper's any more: it "
+    "repairs several losses of a window without a timeout (none in 10 s, none without SACK and RACK either: 71 %, "
+    "4.5 ms). The paper's 8.4 ms are waits for timeouts: 3.3 ms and a full queue of nine make 6.3",
 )
 def asymmetric(e: Evidence) -> Verdict:
     """97 % or more, delay 42 to 58 % below Reno, variance 1000 times below."""
@@ -175,7 +185,7 @@ def asymmetric(e: Evidence) -> Verdict:
     reno = RunKey("santacruz-asym", "reno")
     took = {n: delivery(e, ours("santacruz-asym", n)) for n in N_OPS}
     less = {n: 1 - v / delivery(e, reno) for n, v in took.items()}
-    times = {n: delivery(e, reno, "variance") / delivery(e, ours("santacruz-asym", n), "variance") for n in N_OPS}
+    times = {n: times_less(e, ours("santacruz-asym", n), reno) for n in N_OPS}
     good = all(used[n] >= 0.97 and 0.42 <= less[n] <= 0.58 and times[n] >= 1000 for n in (3.0, 5.0))
     reno_text = f"Reno {rate(e, reno) / 24:.2f}, {delivery(e, reno):.1f} ms, timeouts {e[reno].flows[0].timeouts}"
     text = f"used {listing(used)}; {listing(took, 1)} ms; variance below Reno {listing(times, 0)} times"
@@ -194,7 +204,20 @@ def wireless(ber: str, cc: str = "santacruz", seed: int = 1) -> RunKey:
     return RunKey(f"santacruz-wireless-ber[link.wireless.forward.loss.ber={ber}]", cc, seed)
 
 
-@claim("santacruz-wireless-hold", paper="never halved, steady at 10 = 6 + n", needs=[wireless("1e-06")])
+LOSSES_TAKEN = (
+    "a steady queue of n_op says little about a loss: the packet behind it waits about as long as the mean, and so "
+    "losses of the link are taken for a full queue's"
+)
+
+
+@claim(
+    "santacruz-wireless-hold",
+    paper="never halved, steady at 10 = 6 + n",
+    needs=[wireless("1e-06")],
+    cause=f"{LOSSES_TAKEN}, and it competes then: up to 21. What halves the window are "
+    "drains, from 10 to 4: the queue and a quarter of the rest. The papers' law alone (paper=1) has a mean of 10.0, "
+    "but halves it as well",
+)
 def hold(e: Evidence) -> Verdict:
     """No reduction to half without a timeout, mean 10 +-1, from 3 s on."""
     need = wireless("1e-06")
@@ -208,7 +231,8 @@ def hold(e: Evidence) -> Verdict:
     "santacruz-wireless-delay",
     paper="delay half of Reno's, variance an order of magnitude smaller",
     needs=[wireless("1e-06"), wireless("1e-06", "reno")],
-    cause="the variance holds, the half cannot: 4 packets waiting make 30.4 ms, and twice that is a queue of 12 that "
+    cause=f"the variance does not hold: {LOSSES_TAKEN}, and the window goes down to 4 and up to 21 (paper=1: 8.5 times "
+    "smaller). The half cannot: 4 packets waiting make 30.4 ms, and twice that is a queue of 12 that "
     "is always full (62.4); losing 1 in 125 holds Reno's window near sqrt(1.5 * 125) = 13.7 packets (12.3 measured), "
     "6 of them on the way. A queue of 24 instead of 12 gives Reno 15.5 packets and 53 ms",
 )
@@ -216,7 +240,7 @@ def wireless_delay(e: Evidence) -> Verdict:
     """The mean within 40 to 65 % of Reno's, the variance at most a tenth."""
     got, reno = wireless("1e-06"), wireless("1e-06", "reno")
     share = delivery(e, got) / delivery(e, reno)
-    times = delivery(e, reno, "variance") / delivery(e, got, "variance")
+    times = times_less(e, got, reno)
     text = f"{delivery(e, got):.1f} ms, Reno {delivery(e, reno):.1f} ({share:.2f}); variance {times:.1f} times smaller"
     return Verdict(0.4 <= share <= 0.65 and times >= 10, text)
 
@@ -245,7 +269,12 @@ RANDOM = dataclasses.replace(wireless("4e-06"), trace=True)
 OVERFLOW = dataclasses.replace(ours("santacruz-basic", 40), trace=True)
 
 
-@claim("santacruz-wireless-state", paper="count rarely reaches 2 without congestion", needs=[RANDOM, OVERFLOW])
+@claim(
+    "santacruz-wireless-state",
+    paper="count rarely reaches 2 without congestion",
+    needs=[RANDOM, OVERFLOW],
+    cause=f"{LOSSES_TAKEN}; count of the papers' law (paper=1) is 2 at 48 of 337, and at none of 19 overflows",
+)
 def loss_state(e: Evidence) -> Verdict:
     """Judged congestive: under 5 % of random losses after start-up, over 90 % where n_op = 40 overruns the queue."""
     random, overflow = (e.series(need, "trace-loss", "congestive", t) for need, t in ((RANDOM, 2), (OVERFLOW, 0)))

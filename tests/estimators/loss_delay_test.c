@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * loss_delay.h: what is lost while the queue is surely not full is the link's, what is
+ * lost at its top may be a full queue's; more than a link loses is heavy.
+ */
+#include "hetcc/loss_delay.h"
+#include "tap.h"
+
+#define WINDOW		100
+#define BASE_US		40000
+#define QUEUE_US	20000
+#define GAP_US		(QUEUE_US / WINDOW)
+
+/* A round of packets that wait so long each, the last @lost of them lost; how many were the link's */
+static u32 send_round(struct loss_delay *e, u32 wait_us, u32 lost)
+{
+	u32 i, link = 0;
+
+	for (i = 0; i < WINDOW; i++)
+		loss_delay_sample(e, wait_us, 1, i >= WINDOW - lost);
+	for (i = 0; i < lost; i++)
+		link += loss_delay_lost(e, wait_us, BASE_US, GAP_US, 1);
+	loss_delay_sample(e, wait_us, 1, false);
+	loss_delay_round(e, wait_us, wait_us, WINDOW);
+	return link;
+}
+
+/* No queue has been seen: nothing can have been full, but each loss counts twice */
+static void test_no_queue_seen(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i;
+
+	loss_delay_init(&e);
+	EXPECT_TRUE(!loss_delay_heavy(&e), "nothing is lost");
+	for (i = 0; i < 50; i++)
+		EXPECT_EQ(send_round(&e, prng_range(0, BASE_US / 100), 1), 1, "round %u", i);
+	EXPECT_TRUE(!loss_delay_heavy(&e), "1 of 100, twice, is not 1 of 12");
+	for (i = 0; i < 10; i++)
+		send_round(&e, 0, WINDOW * 3 / 4 / LOSS_DELAY_CEILING);
+	EXPECT_TRUE(loss_delay_heavy(&e), "three quarters of the ceiling, twice");
+}
+
+/* A queue that fills and empties as a sawtooth of 8 rounds and loses at its top */
+static void test_full_queue(void)
+{
+	struct loss_delay e = { 0 };
+	u32 cycle, i;
+
+	loss_delay_init(&e);
+	send_round(&e, QUEUE_US, 0);
+	for (cycle = 0; cycle < 100; cycle++) {
+		for (i = 0; i < 8; i++)
+			EXPECT_EQ(send_round(&e, QUEUE_US * i / 7, i == 7), 0,
+				  "cycle %u, round %u", cycle, i);
+		EXPECT_TRUE(cycle < 10 || !loss_delay_of_link(&e), "cycle %u", cycle);
+	}
+}
+
+/* The same queue; losses come while it is short */
+static void test_random_loss(void)
+{
+	struct loss_delay e = { 0 };
+	u32 cycle, i;
+
+	loss_delay_init(&e);
+	send_round(&e, QUEUE_US, 0);
+	for (cycle = 0; cycle < 100; cycle++)
+		for (i = 0; i < 8; i++)
+			EXPECT_EQ(send_round(&e, QUEUE_US * i / 7, i == 2), i == 2,
+				  "cycle %u, round %u", cycle, i);
+	EXPECT_TRUE(loss_delay_of_link(&e), "all of them are the link's");
+	EXPECT_TRUE(!loss_delay_heavy(&e), "one in 800 is not heavy");
+	for (cycle = 0; cycle < 40; cycle++)
+		for (i = 0; i < 8; i++)
+			send_round(&e, QUEUE_US * i / 7, i == 7);
+	EXPECT_TRUE(!loss_delay_of_link(&e), "the queue is full again and again");
+}
+
+/* A packet is missing: the one behind it shows the queue, not what comes until that is known */
+static void test_packet_behind_the_hole(void)
+{
+	static const struct {
+		u32 behind_us, later_us;
+		bool link;
+	} rows[] = { { 0, QUEUE_US, true }, { QUEUE_US, 0, false } };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct loss_delay e = { 0 };
+
+		loss_delay_init(&e);
+		send_round(&e, QUEUE_US, 0);
+		loss_delay_sample(&e, rows[i].behind_us, 1, true);
+		loss_delay_sample(&e, rows[i].later_us, 1, true);
+		EXPECT_EQ(loss_delay_lost(&e, rows[i].later_us, BASE_US, GAP_US, 1),
+			  rows[i].link, "row %u", i);
+		/* The hole is filled: the next loss has another packet behind it */
+		loss_delay_sample(&e, 0, 1, false);
+		EXPECT_EQ(loss_delay_lost(&e, rows[i].later_us, BASE_US, GAP_US, 1),
+			  rows[i].later_us < QUEUE_US / 2, "row %u, later", i);
+	}
+}
+
+/* Where packets are farther apart than half of the queue, it may have emptied in between */
+static void test_packets_far_apart(void)
+{
+	struct loss_delay e = { 0 };
+
+	loss_delay_init(&e);
+	send_round(&e, QUEUE_US, 0);
+	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, QUEUE_US, 1), "far apart");
+	EXPECT_TRUE(loss_delay_lost(&e, 0, BASE_US, GAP_US, 1), "close");
+}
+
+/* Beyond so many, losses are congestion: of any kind, or where the queue may have been full */
+static void test_heavy(void)
+{
+	static const struct {
+		u32 wait_us, ceiling;
+	} rows[] = { { 0, LOSS_DELAY_CEILING }, { QUEUE_US, LOSS_DELAY_DOUBT_CEILING } };
+	u32 i, j, k, heavy;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		for (k = 0; k < 2; k++) {
+			struct loss_delay e = { .below = LOSS_DELAY_ONE / 4 };
+			double loss = (k ? 2.0 : 0.25) / rows[i].ceiling;
+
+			send_round(&e, QUEUE_US, 0);
+			for (j = 0, heavy = 0; j < 400; j++) {
+				u32 lost = (u32)(WINDOW * loss + prng_unit());
+
+				send_round(&e, rows[i].wait_us, lost);
+				heavy += loss_delay_heavy(&e);
+			}
+			EXPECT_IN(heavy, k ? 360 : 0, k ? 400 : 60,
+				  "rounds of 400 at a loss of %g, %u us", loss,
+				  rows[i].wait_us);
+		}
+}
+
+/* A single packet may have waited for a delayed ACK; what a queue has held is forgotten */
+static void test_held(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i;
+
+	loss_delay_init(&e);
+	loss_delay_round(&e, QUEUE_US, 0, LOSS_DELAY_ROUND_PKTS - 1);
+	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "no queue is seen");
+	loss_delay_round(&e, QUEUE_US, QUEUE_US, LOSS_DELAY_ROUND_PKTS);
+	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "a queue is seen");
+	for (i = 0; i < 4000; i++)
+		send_round(&e, 0, 0);
+	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "forgotten");
+}
+
+/* A receiver whose clock hides the level: the round trips show the queue */
+static void test_hidden_queue(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i;
+
+	loss_delay_init(&e);
+	for (i = 0; i < 20; i++)
+		loss_delay_round(&e, 0, QUEUE_US, WINDOW);
+	EXPECT_IN(loss_delay_full_us(&e), QUEUE_US * 9 / 10, QUEUE_US, "a queue is seen");
+	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "it may be full");
+}
+
+static const struct tap_case cases[] = {
+	{ "no queue seen: the link's, and counted twice", test_no_queue_seen },
+	{ "losses of a full queue", test_full_queue },
+	{ "losses of the link", test_random_loss },
+	{ "the packet behind the hole decides", test_packet_behind_the_hole },
+	{ "packets far apart say nothing", test_packets_far_apart },
+	{ "what is more than a link loses", test_heavy },
+	{ "what a queue has held", test_held },
+	{ "a queue that the level hides", test_hidden_queue },
+};
+
+TAP_MAIN(cases)
