@@ -507,6 +507,13 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
+static void santacruz_enter(struct santacruz *sc, u8 phase)
+{
+	sc->phase = phase;
+	sc->run = 0;
+	sc->lowering = 0;
+}
+
 static bool santacruz_drain_due(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
@@ -523,9 +530,7 @@ static void santacruz_begin_drain(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	sc->phase = SANTACRUZ_DRAIN;
-	sc->run = 0;
-	sc->lowering = 0;
+	santacruz_enter(sc, SANTACRUZ_DRAIN);
 	sc->ref_pkts = sc->window;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	sc->ref_us = sc->lv.level_us;
@@ -585,8 +590,7 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 	if (sc->run < SANTACRUZ_DRAIN_ROUNDS || now_ms - sc->near_ms < SANTACRUZ_DRAIN_MS)
 		return;
 	sc->near_ms = now_ms;
-	sc->phase = SANTACRUZ_STEADY;
-	sc->run = 0;
+	santacruz_enter(sc, SANTACRUZ_STEADY);
 	sc->reduced = SANTACRUZ_AFTER_DRAIN;
 	santacruz_set_window(sk, max(sc->ref_pkts, sc->window));
 	if (santacruz_queue(sc, sc->ref_us) > op + santacruz_milli_to_q8(READ_ONCE(delta)))
@@ -683,9 +687,7 @@ static void santacruz_end_startup(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	sc->phase = SANTACRUZ_STEADY;
-	sc->run = 0;
-	sc->lowering = 0;
+	santacruz_enter(sc, SANTACRUZ_STEADY);
 	sc->left_us = 0;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	cc_window_want_pacing(sk);
@@ -973,29 +975,30 @@ static u32 santacruz_undo_cwnd(struct sock *sk)
 	return cwnd;
 }
 
-static void santacruz_set_state(struct sock *sk, u8 new_state)
+static void santacruz_timeout(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 window = min(sc->window, max(tcp_snd_cwnd(tp), tp->prior_cwnd));
+
+	trace_loss(sk, santacruz_n(sc), 0, sc->compete, true);
+	sc->prior = cubic_law_max(window, sc->prior);
+	sc->cut_ms = santacruz_now_ms(tp);
+	santacruz_set_window(sk, sc->prior / 2);
+	santacruz_enter(sc, SANTACRUZ_STARTUP);
+}
+
+static void santacruz_set_state(struct sock *sk, u8 new_state)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
 	u8 old = inet_csk(sk)->icsk_ca_state;
 
-	if (sc->paper) {
+	if (sc->paper)
 		santacruz_paper_set_state(sk, new_state);
-		return;
-	}
-	if (new_state == TCP_CA_CWR && old != TCP_CA_CWR) {
+	else if (new_state == TCP_CA_CWR && old != TCP_CA_CWR)
 		santacruz_reduce(sk);
-	} else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss) {
-		trace_loss(sk, santacruz_n(sc), 0, sc->compete, true);
-		sc->prior = cubic_law_max(min(sc->window,
-					      max(tcp_snd_cwnd(tcp_sk(sk)),
-						  tcp_sk(sk)->prior_cwnd)),
-					  sc->prior);
-		sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
-		santacruz_set_window(sk, sc->prior / 2);
-		sc->phase = SANTACRUZ_STARTUP;
-		sc->run = 0;
-		sc->lowering = 0;
-	}
+	else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss)
+		santacruz_timeout(sk);
 }
 
 static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
