@@ -78,7 +78,7 @@
 /* RFC 9406: a delay is a queue from an eighth of the round trip on, 16 ms at most */
 #define SANTACRUZ_STARTUP_SHIFT	3
 #define SANTACRUZ_STARTUP_MAX_US	16000U
-/* Rounds after a drain, or after a reduction, in which the window is not changed */
+/* Rounds after a drain, or after a reduction, in which the window is neither raised nor reduced */
 #define SANTACRUZ_AFTER_DRAIN	3
 #define SANTACRUZ_AFTER_LOSS	2
 /* Rounds of a drain at least: out, empty, and seen */
@@ -507,6 +507,13 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
+static void santacruz_enter(struct santacruz *sc, u8 phase)
+{
+	sc->phase = phase;
+	sc->run = 0;
+	sc->lowering = 0;
+}
+
 static bool santacruz_drain_due(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
@@ -523,9 +530,7 @@ static void santacruz_begin_drain(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	sc->phase = SANTACRUZ_DRAIN;
-	sc->run = 0;
-	sc->lowering = 0;
+	santacruz_enter(sc, SANTACRUZ_DRAIN);
 	sc->ref_pkts = sc->window;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	sc->ref_us = sc->lv.level_us;
@@ -585,8 +590,7 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 	if (sc->run < SANTACRUZ_DRAIN_ROUNDS || now_ms - sc->near_ms < SANTACRUZ_DRAIN_MS)
 		return;
 	sc->near_ms = now_ms;
-	sc->phase = SANTACRUZ_STEADY;
-	sc->run = 0;
+	santacruz_enter(sc, SANTACRUZ_STEADY);
 	sc->reduced = SANTACRUZ_AFTER_DRAIN;
 	santacruz_set_window(sk, max(sc->ref_pkts, sc->window));
 	if (santacruz_queue(sc, sc->ref_us) > op + santacruz_milli_to_q8(READ_ONCE(delta)))
@@ -634,20 +638,20 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 						     santacruz_n(sc) - op));
 }
 
-/* Congestion although only n_op wait: others fill the queue */
+/* A link's loss changes nothing. Congestion although only n_op wait: others fill the queue */
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
 	s32 held = santacruz_op(sk) - santacruz_milli_to_q8(READ_ONCE(delta));
-	bool congested, empty, steady = sc->phase == SANTACRUZ_STEADY;
+	bool congested, not_full, steady = sc->phase == SANTACRUZ_STEADY;
 
 	if (rs->losses <= 0)
 		return;
-	empty = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
-				rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses);
+	not_full = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
+				   rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses);
 	congested = !READ_ONCE(discriminate) || loss_delay_heavy(&sc->loss) ||
-		    !(empty || loss_delay_of_link(&sc->loss));
+		    !(not_full || loss_delay_of_link(&sc->loss));
 	trace_loss(sk, santacruz_n(sc), 0, sc->compete, congested);
 	if (!congested)
 		return;
@@ -683,9 +687,7 @@ static void santacruz_end_startup(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	sc->phase = SANTACRUZ_STEADY;
-	sc->run = 0;
-	sc->lowering = 0;
+	santacruz_enter(sc, SANTACRUZ_STEADY);
 	sc->left_us = 0;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	cc_window_want_pacing(sk);
@@ -714,16 +716,16 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 }
 
 /*
- * Packets that queue behind each other leave at the link's rate. So do these, where the
- * delay has risen without a fall (but a burst's) by a quarter of the time at least: slow
- * start sends twice as fast as the link, and each packet waits longer. Jitter falls.
+ * Packets that queue behind each other leave at the link's rate. They do where the delay
+ * rises by a quarter of the time at least (slow start sends twice as fast as a full link
+ * carries) and falls by no more than within a burst: jitter falls.
  */
 static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs,
 				   u32 off_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 now_us = (u32)tp->tcp_mstamp, min_us = sc->min_us;
+	u32 now_us = (u32)tp->tcp_mstamp;
 	u32 pkts = tp->delivered - sc->ref_pkts, us = now_us - sc->ref_us;
 	u32 delay_us = forward_level_delay_us(&sc->lv, off_us);
 	u32 empty_us = santacruz_startup_us(sc) / 2 + santacruz_tick_us(sc);
@@ -742,7 +744,7 @@ static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs
 	if (pkts < SANTACRUZ_BUSY_PKTS || delay_us < us / 4)
 		return;
 	ns = fixed_mul_div(us, 1000, pkts);
-	window = fixed_mul_div(min_us, 1000, ns);
+	window = fixed_mul_div(sc->min_us, 1000, ns);
 	window = min(window, SANTACRUZ_LAW_WINDOW_MAX);
 	window += santacruz_law_op(window, santacruz_milli_to_q8(READ_ONCE(n_op)))
 		  >> QUEUE_PKTS_SHIFT;
@@ -973,29 +975,30 @@ static u32 santacruz_undo_cwnd(struct sock *sk)
 	return cwnd;
 }
 
-static void santacruz_set_state(struct sock *sk, u8 new_state)
+static void santacruz_timeout(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 window = min(sc->window, max(tcp_snd_cwnd(tp), tp->prior_cwnd));
+
+	trace_loss(sk, santacruz_n(sc), 0, sc->compete, true);
+	sc->prior = cubic_law_max(window, sc->prior);
+	sc->cut_ms = santacruz_now_ms(tp);
+	santacruz_set_window(sk, sc->prior / 2);
+	santacruz_enter(sc, SANTACRUZ_STARTUP);
+}
+
+static void santacruz_set_state(struct sock *sk, u8 new_state)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
 	u8 old = inet_csk(sk)->icsk_ca_state;
 
-	if (sc->paper) {
+	if (sc->paper)
 		santacruz_paper_set_state(sk, new_state);
-		return;
-	}
-	if (new_state == TCP_CA_CWR && old != TCP_CA_CWR) {
+	else if (new_state == TCP_CA_CWR && old != TCP_CA_CWR)
 		santacruz_reduce(sk);
-	} else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss) {
-		trace_loss(sk, santacruz_n(sc), 0, sc->compete, true);
-		sc->prior = cubic_law_max(min(sc->window,
-					      max(tcp_snd_cwnd(tcp_sk(sk)),
-						  tcp_sk(sk)->prior_cwnd)),
-					  sc->prior);
-		sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
-		santacruz_set_window(sk, sc->prior / 2);
-		sc->phase = SANTACRUZ_STARTUP;
-		sc->run = 0;
-		sc->lowering = 0;
-	}
+	else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss)
+		santacruz_timeout(sk);
 }
 
 static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
@@ -1003,7 +1006,6 @@ static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	u32 pkts_ns = sc->paper ? sc->pp.pkts_ns : sc->lv.pkts_ns;
-
 	u32 min_us = sc->paper ? tcp_min_rtt(tcp_sk(sk)) : sc->min_us;
 
 	/* CUBIC's window is not a multiple of the pipe */

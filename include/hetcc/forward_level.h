@@ -29,8 +29,8 @@
  * @pkts_ns: least service time of a packet over a round, 0: unknown
  * @primed: the base is known
  * @fresh: the round has a sample
- * @spread: twice what packets of a round without queue had to wait more than the one
- *	that waited least, FORWARD_LEVEL_SPREAD_SHIFT more bits
+ * @spread: twice what the level moves without our packets, mean of some eight rounds,
+ *	FORWARD_LEVEL_SPREAD_SHIFT more bits
  */
 struct forward_level {
 	u32 base_us;
@@ -102,7 +102,7 @@ static inline void forward_level_service(struct forward_level *e, u32 us,
 		e->pkts_ns = ns;
 }
 
-/* Microseconds that delays differ by where there is no queue */
+/* Microseconds that the level moves by without our packets, twice */
 static inline u32 forward_level_noise_us(const struct forward_level *e)
 {
 	return e->spread >> FORWARD_LEVEL_SPREAD_SHIFT;
@@ -140,15 +140,12 @@ static inline void forward_level_noise(struct forward_level *e, u32 last_us,
  */
 static inline bool forward_level_round(struct forward_level *e)
 {
-	u32 level_us;
-
 	if (!e->fresh)
 		return false;
 	e->fresh = 0;
 	if ((s32)(e->min_us - e->base_us) < 0)
 		e->base_us = e->min_us;
-	level_us = forward_level_delay_us(e, e->min_us);
-	e->level_us = level_us;
+	e->level_us = forward_level_delay_us(e, e->min_us);
 	return true;
 }
 

@@ -55,9 +55,9 @@
  * @below: share of losses when a packet waited no longer than the mean,
  *	LOSS_DELAY_ONE: all
  * @hole: something is missing, and what the packet behind it had to wait is known
- * @told: and has told of a loss: the next is another
- * @hole_below: it waited no longer than the mean,
- * @hole_low: and less than half of what the queue has held
+ * @told: this packet has told of a loss: the next loss has another behind it
+ * @hole_below: it waited no longer than the mean
+ * @hole_low: it waited less than half of what the queue has held
  */
 struct loss_delay {
 	u32 sum_us;
@@ -78,7 +78,7 @@ static inline u32 loss_delay_mean_us(const struct loss_delay *e)
 	return e->sum_us >> LOSS_DELAY_MEAN_SHIFT;
 }
 
-/* Wait for a full queue as far as one has been seen; a peer's clock cannot hide the mean */
+/* Wait for the fullest queue that was seen; the mean is of round trips: no peer can hide it */
 static inline u32 loss_delay_full_us(const struct loss_delay *e)
 {
 	return max(e->high_us, loss_delay_mean_us(e));

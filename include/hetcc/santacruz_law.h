@@ -11,8 +11,9 @@
 /* Segments; 2^24 of 1500 bytes are 25 GB */
 #define SANTACRUZ_LAW_WINDOW_MIN	2U
 #define SANTACRUZ_LAW_WINDOW_MAX	((u32)1 << 24)
-/* A window grows by at most this part of it in one round */
+/* A window grows by at most this part of it in one round, after a congestion by that */
 #define SANTACRUZ_LAW_RAISE_SHIFT	2
+#define SANTACRUZ_LAW_CAUTIOUS_SHIFT	4
 /* A delay answers a smaller window by this part of what it should, or not at all */
 #define SANTACRUZ_LAW_ANSWER_SHIFT	3
 /* Packets in flight in a drain */
@@ -39,31 +40,23 @@ static inline s32 santacruz_law_op(u32 window, s32 n_op)
 }
 
 /**
- * santacruz_law_shows() - is that a queue, or could it be noise?
- * @n: measured queue, Q8 packets
- * @op: operating point, Q8 packets, never negative (BPF has no signed division)
- */
-static inline bool santacruz_law_shows(s32 n, s32 op)
-{
-	return n >= max_t(s32, QUEUE_PKTS_ONE / 2, (s32)((u32)op / 2));
-}
-
-/**
  * santacruz_law_raise() - how far to raise the window
  * @window: packets
  * @shows: a queue shows
  * @run: rounds in a row that have raised it
+ * @cautious: there was congestion
  *
  * A queue says that the pipe is full: one packet, as the paper. Nothing queued
- * says nothing about what is missing: 1, 2, 4... packets, up to a quarter of the
+ * says nothing about what is missing: 1, 2, 4... packets, up to a part of the
  * window, so that a pipe of any size is full after O(log) rounds.
  *
  * Return: packets, at least 1.
  */
 static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run,
-				      bool congested)
+				      bool cautious)
 {
-	u32 most = window >> (SANTACRUZ_LAW_RAISE_SHIFT + (congested ? 2 : 0));
+	u32 most = window >> (cautious ? SANTACRUZ_LAW_CAUTIOUS_SHIFT :
+					 SANTACRUZ_LAW_RAISE_SHIFT);
 
 	if (shows)
 		return 1;

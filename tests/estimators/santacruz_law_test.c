@@ -29,15 +29,6 @@ static void test_op(void)
 	}
 }
 
-static void test_shows(void)
-{
-	EXPECT_TRUE(!santacruz_law_shows(QUEUE_PKTS_ONE / 2 - 1, 0), "noise");
-	EXPECT_TRUE(santacruz_law_shows(QUEUE_PKTS_ONE / 2, 0), "half a packet");
-	EXPECT_TRUE(!santacruz_law_shows(QUEUE_PKTS_ONE, 3 * QUEUE_PKTS_ONE), "1 of 3");
-	EXPECT_TRUE(santacruz_law_shows(2 * QUEUE_PKTS_ONE, 3 * QUEUE_PKTS_ONE), "2 of 3");
-	EXPECT_TRUE(!santacruz_law_shows(-QUEUE_PKTS_ONE, 0), "negative");
-}
-
 /* Any pipe is full after O(log) rounds */
 static void test_raise(void)
 {
@@ -156,7 +147,6 @@ static void test_gave_way(void)
 
 static const struct tap_case cases[] = {
 	{ "operating point: n_op, or a quarter of the root", test_op },
-	{ "queue or noise", test_shows },
 	{ "raise: at most a quarter, any pipe in O(log) rounds", test_raise },
 	{ "lower: what met the queue less the excess, half at most", test_lower },
 	{ "drain: the queue and a quarter of the rest", test_drain },

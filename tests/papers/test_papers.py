@@ -138,16 +138,18 @@ def test_estimate_of_a_slow_link(run_json: Run, tmp_path: Path, mbit: str) -> No
 
 
 def test_santacruz_keeps_its_window_through_random_loss(run_json: Run, tmp_path: Path) -> None:
-    """One packet in 100 is lost at random; the pipe has 133."""
-    args = ("--cc", "santacruz", "--cc", "reno", "--cc", "santacruz:discriminate=0", "--set", "sweep={}")
-    r = run_json("real_networks-loss", *args, "--out", tmp_path)
-    ours, reno, blind = (next(x for x in r if (x["cc"], len(x["cc_params"])) == k) for k in KEYS)
-    assert goodput(ours) > 5 * goodput(reno)
+    args = ("--cc", "santacruz", "--cc", "reno", "--set", "measure.steady_from_s=3")
+    ours, reno = sorted(run_json("santacruz-wireless", *args, "--out", tmp_path), key=lambda r: r["cc"] == "reno")
+    assert goodput(ours) > 1.1 * goodput(reno)
+    assert 8 <= ours["flows"][0]["cwnd_steady_mean_pkts"] <= 12
+
+
+def test_random_loss_is_no_congestion(run_json: Run, tmp_path: Path) -> None:
+    """One packet in 100 is lost at random, and the pipe has 133: a law that takes it for congestion has a tenth."""
+    args = ("--cc", "santacruz", "--cc", "santacruz:discriminate=0", "--set", "sweep={}")
+    ours, blind = sorted(run_json("real_networks-loss", *args, "--out", tmp_path), key=lambda r: len(r["cc_params"]))
     assert goodput(ours) > 5 * goodput(blind)
     assert 120 <= ours["flows"][0]["cwnd_steady_mean_pkts"] <= 150
-
-
-KEYS = (("santacruz", 0), ("reno", 0), ("santacruz", 1))
 
 
 def test_rho_of_one_is_reno(run_json: Run, tmp_path: Path) -> None:

@@ -23,24 +23,14 @@ PROOF(op)
 	CHECK(op == n_op || op < 1 << 18);
 }
 
-PROOF(shows)
-{
-	s32 n = nondet_s32(), op = nondet_s32();
-	bool shows;
-
-	ASSUME(op >= 0);
-	shows = santacruz_law_shows(n, op);
-	CHECK(shows == (n >= QUEUE_PKTS_ONE / 2 && n >= op >> 1));
-}
-
 PROOF(raise)
 {
 	u32 window = any_window();
-	bool shows = nondet_bool(), congested = nondet_bool();
-	u32 pkts = santacruz_law_raise(window, shows, nondet_u32(), congested);
+	bool shows = nondet_bool(), cautious = nondet_bool();
+	u32 pkts = santacruz_law_raise(window, shows, nondet_u32(), cautious);
 
 	CHECK(pkts >= 1);
-	CHECK(pkts == 1 || (!shows && pkts <= window / (congested ? 16 : 4)));
+	CHECK(pkts == 1 || (!shows && pkts <= window / (cautious ? 16 : 4)));
 }
 
 PROOF(lower)
