@@ -87,6 +87,8 @@
 #define SANTACRUZ_DRAIN_MS	200U
 /* A flow that starts fills the queue for so many rounds */
 #define SANTACRUZ_PATIENCE_ROUNDS	8U
+/* A window says nothing after a silence of so long (RFC 7661) */
+#define SANTACRUZ_IDLE_S	300U
 
 CC_PARAM_MILLI(n_op, 3000, 500, 1000000,
 	       "packets to keep in the bottleneck queue (0.5..1000); default 3");
@@ -1001,6 +1003,27 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 		santacruz_timeout(sk);
 }
 
+/*
+ * After silence the window of before, but no faster than it was acknowledged: the path
+ * may have changed. After five minutes nothing is known (RFC 7661).
+ */
+static void santacruz_after_idle(struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	u32 idle = tcp_jiffies32 - tcp_sk(sk)->lsndtime;
+
+	if (!inet_csk(sk)->icsk_ca_initialized || idle <= inet_csk(sk)->icsk_rto)
+		return;
+	if (sc->paper || idle > SANTACRUZ_IDLE_S * HZ)
+		cc_window_after_idle(sk);
+	if (sc->paper)
+		return;
+	cc_window_want_pacing(sk);
+	cc_window_pace_at(sk, 100);
+}
+
+CC_COMPAT_TX_START(santacruz_after_idle);
+
 static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 				 union tcp_cc_info *info)
 {
@@ -1020,6 +1043,7 @@ static struct tcp_congestion_ops santacruz_ops __read_mostly = {
 	.ssthresh	= santacruz_ssthresh,
 	.cong_control	= santacruz_main_op,
 	.set_state	= santacruz_set_state,
+	.CC_COMPAT_TX_START_FIELD = santacruz_after_idle_op,
 	.undo_cwnd	= santacruz_undo_cwnd,
 	.get_info	= santacruz_get_info,
 };
