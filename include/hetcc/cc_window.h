@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Window of a connection: the least one, pacing, rate reduction (RFC 6937).
+ * Window of a connection: the least one, pacing, idle time, rate reduction (RFC 6937).
  */
 #ifndef HETCC_CC_WINDOW_H
 #define HETCC_CC_WINDOW_H
@@ -29,20 +29,16 @@ static inline bool cc_window_is_fresh(const struct tcp_sock *tp)
 }
 
 /**
- * cc_window_pace() - pacing rate of a module that has the whole window
+ * cc_window_pace_at() - pacing rate from the window alone
  * @sk: socket
+ * @percent: of a window a round trip
  *
- * The stack's rule (sysctls tcp_pacing_ss_ratio and tcp_pacing_ca_ratio), but from
- * the window alone: in a recovery there are more segments out than that, and the
- * rate would be too high. 2^16 * 2^24 * 2^23 < 2^63.
+ * In a recovery there are more segments out than the window, and the stack's own rate
+ * would be too high. 2^16 * 2^24 * 2^23 < 2^63.
  */
-static inline void cc_window_pace(struct sock *sk)
+static inline void cc_window_pace_at(struct sock *sk, u32 percent)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct netns_ipv4 *net = &sock_net(sk)->ipv4;
-	u32 percent = tcp_snd_cwnd(tp) < tp->snd_ssthresh / 2 ?
-		      READ_ONCE(net->sysctl_tcp_pacing_ss_ratio) :
-		      READ_ONCE(net->sysctl_tcp_pacing_ca_ratio);
 	u64 rate = (u64)tp->mss_cache * tcp_snd_cwnd(tp);
 
 	if (!tp->srtt_us)
@@ -51,6 +47,46 @@ static inline void cc_window_pace(struct sock *sk)
 	rate = div_u64(rate, 100) * percent;
 	WRITE_ONCE(sk->sk_pacing_rate,
 		   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
+/**
+ * cc_window_pace() - pacing rate of a module that has the whole window
+ * @sk: socket
+ *
+ * The stack's rule: sysctls tcp_pacing_ss_ratio and tcp_pacing_ca_ratio.
+ */
+static inline void cc_window_pace(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct netns_ipv4 *net = &sock_net(sk)->ipv4;
+
+	cc_window_pace_at(sk, tcp_snd_cwnd(tp) < tp->snd_ssthresh / 2 ?
+			  READ_ONCE(net->sysctl_tcp_pacing_ss_ratio) :
+			  READ_ONCE(net->sysctl_tcp_pacing_ca_ratio));
+}
+
+/**
+ * cc_window_after_idle() - halve the window for each timeout without data (RFC 2861)
+ * @sk: socket
+ *
+ * The stack leaves that to a module that has the whole window.
+ *
+ * Return: the window has changed.
+ */
+static inline bool cc_window_after_idle(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 idle = tcp_jiffies32 - tp->lsndtime, rto = inet_csk(sk)->icsk_rto;
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (idle <= rto ||
+	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
+		return false;
+	WRITE_ONCE(tp->snd_ssthresh, tcp_current_ssthresh(sk));
+	for (; idle > rto && cwnd > TCP_INIT_CWND; idle -= rto)
+		cwnd = max(cwnd / 2, TCP_INIT_CWND);
+	tcp_snd_cwnd_set(tp, cwnd);
+	return true;
 }
 
 /**
