@@ -80,7 +80,8 @@ def message(truth: str, series: str) -> str:
 
 def email_texts(mbox: str) -> list[email.message.Message]:
     """The mails of a mailbox."""
-    return [email.message_from_string(text) for text in re.split(r"^From \S+ Mon Sep 17 00:00:00 2001\n", mbox, flags=re.M)[1:]]
+    texts = re.split(r"^From \S+ Mon Sep 17 00:00:00 2001\n", mbox, flags=re.M)[1:]
+    return [email.message_from_string(text) for text in texts]
 
 
 def unpack(series: str, to: Path, files: list[str]) -> None:

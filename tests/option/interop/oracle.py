@@ -298,7 +298,7 @@ class Receiver:
         self.verdict.blocks += 1
         if not self.ranges.covers(start, end):
             self.verdict.fault("SACK block of what has not arrived", seg)
-        elif named and end > distance(seg.ack, self.base) and not start <= distance(named.sn, self.base) < end:
+        elif named and distance(named.sn, seg.ack) >= 0 and not start <= distance(named.sn, self.base) < end:
             self.verdict.fault("SACK block of another run", seg)
 
     def _check_silence(self, seg: Segment) -> None:

@@ -118,8 +118,10 @@ def _option_clock(report: Report, turns: int, cc: str) -> None:
         talk = Talk(net, Flow(cc=cc))
         good = talk.exchange(300_000, 100_000)
         before = net.take()
-        last = next(s for s in reversed(before[0]) if not s.out and s.santacruz and s.santacruz.ack_copy)
-        clock_us = (last.santacruz.rcv_us + (time.monotonic_ns() - last.time_ns) // 1000) % WRAP
+        seen = [
+            (s.santacruz.rcv_us, s.time_ns) for s in before[0] if not s.out and s.santacruz and s.santacruz.ack_copy
+        ]
+        clock_us = (seen[-1][0] + (time.monotonic_ns() - seen[-1][1]) // 1000) % WRAP
         talk.wait((turns * WRAP - clock_us) / 1e6 - 0.3)
         outcome = talk.finish(good and talk.exchange(1_500_000, 500_000))
     outcome = replace(outcome, client=before[0] + outcome.client, server=before[1] + outcome.server)

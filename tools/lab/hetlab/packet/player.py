@@ -96,7 +96,7 @@ class Player:
         self.ts_offset = (have.val - shown) % MOD32
 
     def _learn_clock(self, want: Packet, segment: Segment) -> None:
-        """The Santa Cruz option's clock has an offset that is secret: the first one sent is the one the script gives."""
+        """The Santa Cruz option's clock has a secret offset: the first one sent is the one the script gives."""
         have = next((o for o in segment.options if isinstance(o, Sc) and o.ack_copy), None)
         named = next((o.ts for o in want.options or () if isinstance(o, Sc)), None)
         if self.sc_origin_us is None and have and isinstance(have.ts, int) and isinstance(named, int):
