@@ -178,7 +178,7 @@ def test_busy_receiver_names_what_came_earlier() -> None:
     late = turned([down(40, 1, echo(1, sn(0), 31_000)), down(40, 2, echo(1, sn(1), 32_000))])
     assert faults([*RECEIVED[:4], *late], Rules(queued=True)) == {}
     assert "ACK.sn" in faults([*RECEIVED[:4], *late])
-    wrong = turned([down(40, 1, echo(1, sn(0), 40_000))])
+    wrong = turned([down(39, 1, echo(1, sn(0), 31_000)), down(40, 2, echo(1, sn(1), 40_000))])
     assert "Timestamp" in faults([*RECEIVED[:4], *wrong], Rules(queued=True))
 
 

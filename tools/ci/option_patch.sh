@@ -52,16 +52,23 @@ unpack() {
 	make_build_dir "$work/src"
 	note "unpacking ${tarball##*/}"
 	tar xf "$tarball" -C "$work/src" --strip-components=1
+	rm -rf "$work/before" && mkdir "$work/before"
+	(cd "$work/src" && touched | xargs cp --parents -t "$work/before") 2>/dev/null || true
 	patch -s -d "$work/src" -p1 --fuzz=0 <"$patch" ||
 		die "${patch##*/} does not apply without fuzz"
 	echo "$want" >"$work/key"
 }
 
-# C files of the patch; the KUnit suite is included by another one. The last two
+# Files of the series, each once.
+touched() {
+	sed -n 's,^+++ b/,,p' "$patch" | sort -u
+}
+
+# C files of the series; the KUnit suite is included by another one. The last two
 # check the sizes of what the patch adds to.
 objects() {
 	echo net/ipv4/tcp.o net/core/net_namespace.o | tr ' ' '\n'
-	sed -n 's,^+++ b/\(net/.*\)\.c$,\1.o,p' "$patch" | grep -v '_test\.o$'
+	touched | sed -n 's,^\(net/.*\)\.c$,\1.o,p' | grep -v '_test\.o$'
 }
 
 config() {
@@ -78,12 +85,16 @@ config() {
 	fi
 }
 
-# FILE:LINE of every line that the patch adds, in the patched tree.
+# FILE:LINE of every line that the series adds, in the patched tree.
 added_lines() {
-	awk '/^\+\+\+ b\// { file = substr($2, 3); next }
+	local name
+	for name in $(touched); do
+		diff -u -N --label a --label "b/$name" "$work/before/$name" \
+			"$work/src/$name" || true
+	done | awk '/^\+\+\+ b\// { file = substr($2, 3); next }
 	     /^@@/ { split($3, at, /[+,]/); line = at[2]; next }
 	     /^\+/ { print file ":" line++; next }
-	     /^ / { line++ }' "$patch"
+	     /^ / { line++ }'
 }
 
 # Other lines of the kernel's files have messages of sparse of their own.
