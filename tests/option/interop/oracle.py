@@ -18,6 +18,7 @@ from option.interop.wire import (
     LEN_HOLES,
     LEN_SYN,
     MAX_OPTIONS,
+    MAX_WINDOW,
     RST,
     SACK,
     SYN,
@@ -209,6 +210,7 @@ class Receiver:
         self.fins: set[bool] = set()  # who has sent a FIN: we (True), the peer
         self.begun: list[int] = []  # where segments began that have been looked at
         self.last: Segment | None = None
+        self.longest = 0  # bytes of the longest segment on the wire
 
     def see(self, seg: Segment) -> None:
         """A packet of the connection, either way."""
@@ -243,7 +245,9 @@ class Receiver:
         duplicate = self.ranges.covers(start, end)
         self.ranges.add(start, end)
         option = None if seg.flags & SYN else seg.santacruz
-        last = seg.wire()[-1]
+        wire = seg.wire()
+        last = wire[-1]
+        self.longest = max(self.longest, *(part.payload for part in wire))
         arrival = Arrival(last.seq, seg.time_us, option.data_copy if option else 0, start, end, duplicate)
         self.unsettled.append(arrival)
         if option is not None:
@@ -298,8 +302,23 @@ class Receiver:
         self.verdict.blocks += 1
         if not self.ranges.covers(start, end):
             self.verdict.fault("SACK block of what has not arrived", seg)
-        elif named and distance(named.sn, seg.ack) >= 0 and not start <= distance(named.sn, self.base) < end:
+        elif named is None or not start <= distance(named.sn, self.base) < end:
+            self._check_other_run(seg, named, start, end)
+
+    def _check_other_run(self, seg: Segment, named: Arrival | None, start: int, end: int) -> None:
+        """A block without the segment named: what came twice, or a run of which no bit of a window tells."""
+        assert self.base is not None
+        ack = distance(seg.ack, self.base)
+        if end <= ack:
+            return
+        if named and distance(named.sn, seg.ack) >= 0:
             self.verdict.fault("SACK block of another run", seg)
+            return
+        room = MAX_OPTIONS - (seg.header - 20) + ALIGNED_ECHO + ALIGNED_BLOCK - LEN_HOLES
+        bits = 8 * min(room, MAX_WINDOW)
+        told = 2 * (self.longest + (self.ranges.ends[-1] - ack) // bits)
+        if end - start >= told:
+            self.verdict.fault("SACK block of what bits can tell", f"{end - start} bytes, {told} have a bit: {seg}")
 
     def _check_silence(self, seg: Segment) -> None:
         """Nothing echoed: then there is nothing to be echoed, or no room, or nobody but a TIME-WAIT socket."""
