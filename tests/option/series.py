@@ -19,11 +19,12 @@ CONFIGS = [KERNEL_DIR / "config" / name for name in ("lab.config", "santacruz.co
 QUIET = {"MAKEFLAGS": "", "MFLAGS": "", "LC_ALL": "C"}
 
 
-def mails() -> list[str]:
-    """The patches of the series, in their order."""
+def patches() -> list[str]:
+    """What the patches of the series change, in their order, without their messages."""
     text = kernel.OPTION_PATCH.read_text()
     at = [found.start() for found in MAIL.finditer(text)]
-    return [text[start:end] for start, end in zip(at, [*at[1:], len(text)], strict=True)]
+    mails = [text[start:end] for start, end in zip(at, [*at[1:], len(text)], strict=True)]
+    return [mail[mail.index("\ndiff --git ") + 1 :] for mail in mails]
 
 
 def _patch(text: str, *how: str) -> None:
@@ -43,7 +44,7 @@ def _applied() -> list[Path]:
 
 def _go_to(first: int) -> None:
     """Take back what differs from the first patches of today, and apply the rest; a patch touches its files only."""
-    wanted = mails()[:first]
+    wanted = patches()[:first]
     there = [path.read_text() for path in _applied()]
     common = next((i for i, (a, b) in enumerate(zip(there, wanted, strict=False)) if a != b), min(len(there), first))
     for path in reversed(_applied()[common:]):
@@ -85,4 +86,4 @@ def build(first: int) -> kernel.Kernel:
         _go_to(first)
         _configure()
         _make("linux", "modules")
-    return kernel.Kernel(SOURCE, OUT, f"series-{first}-{kernel.digest(*(m.encode() for m in mails()[:first]))}")
+    return kernel.Kernel(SOURCE, OUT, f"series-{first}-{kernel.digest(*(p.encode() for p in patches()[:first]))}")

@@ -194,7 +194,7 @@ def prepare(series: str) -> Trees:
 
 def merge_all(trees: Trees) -> str:
     """Merge all files; returns the hash of what conflicts."""
-    said = [line for name in touched(TRUTH.read_text()) for line in merge(trees, name)]
+    said = [line for name in sorted(touched(TRUTH.read_text())) for line in merge(trees, name)]
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
 
