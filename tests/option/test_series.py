@@ -2,7 +2,8 @@
 """Each patch of santacruz_opt.patch by itself: it compiles without messages, boots, and its packet scripts hold.
 
 A script names the patch from which on it holds (``// patch: N``). With the patch before, one of each patch's must fail:
-what nothing needs does not belong into the series. The third gives congestion control its samples, which no packet shows.
+what nothing needs does not belong into the series. No packet shows what the third does,
+which gives congestion control its samples.
 """
 
 import functools
