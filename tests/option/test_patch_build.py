@@ -31,7 +31,7 @@ def test_rebase_follows_the_patch_or_stops(change: str, monkeypatch: pytest.Monk
     """A changed patch arrives in the generated one; where it conflicts nothing is generated."""
     old, new = {
         "nothing": ("", ""),
-        "what is merged": ("+\tmemset(opt, 0, sizeof(*opt));\n", "+\tmemset(opt, 1, sizeof(*opt));\n"),
+        "what is merged": ("+\tTCP_SC_ALWAYS,\n", "+\tTCP_SC_ALWAYS = 1,\n"),
         "what conflicts": ("tcp_sc_ok(tp))\n \t\treturn;", "!!tcp_sc_ok(tp))\n \t\treturn;"),
     }[change]
     truth = rebase.TRUTH.read_text()
