@@ -14,7 +14,7 @@ DEMO := real_networks-loss santacruz-asym geo
 DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas westwood hybla
 
 .PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
-	check-hostile check-vm check-debug check-quic claims figures cost cpu-cost lint matrix prove distclean dkms-install \
+	check-hostile check-vm check-debug check-quic check-series claims figures cost cpu-cost lint matrix prove distclean dkms-install \
 	dkms-uninstall deb dist docs docs-data gauntlet
 
 all: modules
@@ -53,6 +53,8 @@ help:
 	@echo "                     selftests, iperf3, Mininet, agreement (docs/vm.md)"
 	@echo "make check-debug     the modules under stress in QEMU, with KASAN, lockdep,"
 	@echo "                     kmemleak: 15 minutes (docs/debug.md)"
+	@echo "make check-series    each patch of santacruz_opt.patch: compiled in and out,"
+	@echo "                     booted, its packet scripts (an hour at first)"
 	@echo "make check-quic      flows of quic-go, quinn and aioquic (docs/quic.md)"
 	@echo "make claims          the papers' claims and thresholds of real networks, judged"
 	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
@@ -119,6 +121,9 @@ check-vm: kernel
 check-quic: kernel
 	@tools/setup.sh --check --quic
 	@$(BUILD)/venv/bin/python -m pytest -m quic
+
+check-series: setup
+	@$(BUILD)/venv/bin/python -m pytest -m series
 
 check-debug:
 	@tools/setup.sh --check --vm

@@ -148,6 +148,23 @@ def test_block_before_an_echo() -> None:
     assert "SACK block of another run" in faults([*RECEIVED[:7], *came])
     again = turned([up(80, 1, 2), down(80, 4, block(1, 2) + echo(2, sn(1), 80_000))])
     assert faults([*RECEIVED, *again]) == {}
+
+
+@pytest.mark.parametrize(("segments", "kind"), [(1, None), (3, "SACK block of what bits can tell")])
+def test_block_of_another_run(segments: int, kind: str | None) -> None:
+    """An ACK that names nothing, or what it acknowledges, may have a block only for a run too short for a bit."""
+    later: list[Segment] = []
+    for i, window in enumerate([0x40, 0x60, 0x70][:segments]):
+        at_ms = 80 + i
+        told = echo(1, sn(5 + i), at_ms * 1000, 1000, bytes([window]))
+        later += [up(at_ms, 5 + i), down(at_ms, 4, told)]
+    run = block(5, 5 + segments)
+    unnamed = down(90, 4, run + echo(0, 0, 0))
+    found = faults([*RECEIVED, *turned([*later, unnamed])])
+    assert set(found) == ({kind} if kind else set())
+
+
+def test_duplicates_are_told() -> None:
     silent = turned([up(80, 1, 2), down(80, 4, echo(2, sn(1), 80_000))])
     assert "duplicate not told" in faults([*RECEIVED, *silent])
 
@@ -178,7 +195,7 @@ def test_busy_receiver_names_what_came_earlier() -> None:
     late = turned([down(40, 1, echo(1, sn(0), 31_000)), down(40, 2, echo(1, sn(1), 32_000))])
     assert faults([*RECEIVED[:4], *late], Rules(queued=True)) == {}
     assert "ACK.sn" in faults([*RECEIVED[:4], *late])
-    wrong = turned([down(40, 1, echo(1, sn(0), 40_000))])
+    wrong = turned([down(39, 1, echo(1, sn(0), 31_000)), down(40, 2, echo(1, sn(1), 40_000))])
     assert "Timestamp" in faults([*RECEIVED[:4], *wrong], Rules(queued=True))
 
 

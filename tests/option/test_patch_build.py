@@ -31,7 +31,7 @@ def test_rebase_follows_the_patch_or_stops(change: str, monkeypatch: pytest.Monk
     """A changed patch arrives in the generated one; where it conflicts nothing is generated."""
     old, new = {
         "nothing": ("", ""),
-        "what is merged": ("+\tmemset(opt, 0, sizeof(*opt));\n", "+\tmemset(opt, 1, sizeof(*opt));\n"),
+        "what is merged": ("+\tTCP_SC_ALWAYS,\n", "+\tTCP_SC_ALWAYS = 1,\n"),
         "what conflicts": ("tcp_sc_ok(tp))\n \t\treturn;", "!!tcp_sc_ok(tp))\n \t\treturn;"),
     }[change]
     truth = rebase.TRUTH.read_text()
@@ -51,7 +51,7 @@ def test_rebase_follows_the_patch_or_stops(change: str, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("series", [rebase.BASE, "6.1"])
 def test_git_takes_the_patch(series: str, tmp_path: Path) -> None:
-    """``git am`` commits it, new files included, on the files that it touches."""
+    """``git am`` commits each of the series, new files included, on the files that it touches."""
     assert call("tools/kernel/rebase.py", "6.1").returncode == 0
     work = rebase.BUILD / "rebase"
     patch, before = {
@@ -60,10 +60,13 @@ def test_git_takes_the_patch(series: str, tmp_path: Path) -> None:
     }[series]
     tree = shutil.copytree(before, tmp_path / "tree")
     git = ["git", "-C", str(tree), "-c", "user.name=tester", "-c", "user.email=tester@example.org"]
-    for args in (["init", "-q"], ["add", "-A"], ["commit", "-qm", series], ["am", str(patch)]):
+    for args in (["init", "-q"], ["add", "-A"], ["commit", "-qm", series], ["tag", "before"], ["am", str(patch)]):
         done = call(*git, *args)
         assert done.returncode == 0, done.stdout + done.stderr
-    added = call(*git, "log", "-1", "--diff-filter=A", "--name-only", "--format=").stdout.split()
+    subjects = call(*git, "log", "--format=%s", "before..").stdout.splitlines()
+    assert len(subjects) == {rebase.BASE: 6, "6.1": 1}[series]
+    assert all(subject.startswith("tcp: ") for subject in subjects)
+    added = call(*git, "log", "--diff-filter=A", "--name-only", "--format=", "before..").stdout.split()
     assert sorted(added) == [
         "include/net/tcp_santacruz.h",
         "net/ipv4/tcp_santacruz_opt.c",

@@ -16,7 +16,8 @@ usage() {
 usage: tools/ci/checkpatch.sh [--help]
 
 Runs scripts/checkpatch.pl --strict of Linux 6.12 on tcp_*.c, include/hetcc/*.h,
-tools/qdisc/*.[ch], tests/modules/bad_module/*.c, and on santacruz_opt.patch; any ERROR, WARNING or
+tools/qdisc/*.[ch], tests/modules/bad_module/*.c, and on each patch of
+santacruz_opt.patch; any ERROR, WARNING or
 CHECK fails.  The script is taken from Debian's linux-source-6.12 package, once,
 into build/checkpatch.
 END
@@ -49,11 +50,18 @@ check() {
 		--show-types --no-summary --ignore MACRO_ARG_REUSE,CAMELCASE -f "$@"
 }
 
-# The kernel patch, as its reviewers would check it. By standard input: a file
-# that git knows is taken for source.
+# The kernel patches, each as its reviewers would check it. By standard input: a
+# file that git knows is taken for source.
 check_patch() {
-	perl "$scripts/checkpatch.pl" --no-tree --strict --quiet --color=never \
-		--show-types --no-summary - <"$1"
+	local mails mail bad=0
+	mails=$(mktemp -d "$HETCC_BUILD/.mails.XXXXXX")
+	git mailsplit -o"$mails" "$1" >/dev/null || die "$1 is not a mailbox"
+	for mail in "$mails"/*; do
+		perl "$scripts/checkpatch.pl" --no-tree --strict --quiet --color=never \
+			--show-types --no-summary - <"$mail" || bad=1
+	done
+	rm -rf -- "$mails"
+	return "$bad"
 }
 
 main() {
@@ -73,7 +81,7 @@ main() {
 	check "${files[@]}" || die "checkpatch.pl --strict found the faults above"
 	check_patch santacruz_opt.patch ||
 		die "checkpatch.pl --strict found the faults above"
-	echo "checkpatch: no complaint about ${#files[@]} files and the patch"
+	echo "checkpatch: no complaint about ${#files[@]} files and the kernel patches"
 }
 
 main "$@"

@@ -19,7 +19,7 @@ tarball=
 
 usage() {
 	cat <<'END'
-usage: tools/ci/option_patch.sh [--series 6.1|6.12|7.2]
+usage: tools/ci/option_patch.sh [--series 6.1|6.12|7.2 | --first N]
                                 [--all | COMPILER-BITS-in|out...] [--help]
 
 Applies santacruz_opt.patch to Debian's linux-source-6.12 without fuzz and
@@ -31,37 +31,69 @@ UML), with --all all eight.  Works in build/option-patch.
 
   --series   another series: the patch that tools/kernel/rebase.py makes, by
              default gcc-64-in and gcc-32-out.  Works in build/option-patch-SERIES.
+  --first    only the first N patches of the mailbox
 
 Linux 7.2 wants clang 17; Debian 12's clang is 14, so --all leaves clang out.
 END
 }
 
 key() {
-	cat "$patch" "$tarball" | sha256sum | cut -c1-16
+	sha256sum <"$1" | cut -c1-16
 }
 
-unpack() {
-	local want
-	tarball=$("$HETCC_TOP/tools/ci/kernel_source.sh" "$series")
-	if [ "$series" != 6.12 ]; then
-		patch=$("$HETCC_TOP/tools/kernel/rebase.py" "$series")
-	fi
-	want=$(key)
-	[ "$(cat "$work/key" 2>/dev/null)" != "$want" ] || return 0
+# first N: the first N mails of the mailbox as a patch of their own
+first() {
+	local out=$HETCC_BUILD/first-$1.patch
+	make_build_dir
+	awk -v n="$1" '/^From [0-9a-f]+ Mon Sep 17 00:00:00 2001$/ { mails++ }
+		       mails <= n' "$patch" >"$out"
+	patch=$out
+}
+
+# The tree as it was before the last patch; new times, so that make looks again.
+restore() {
+	(cd "$work/src" && xargs rm -f <"$work/touched")
+	cp -r "$work/before/." "$work/src"
+}
+
+unpack_source() {
 	rm -rf "$work"
 	make_build_dir "$work/src"
 	note "unpacking ${tarball##*/}"
 	tar xf "$tarball" -C "$work/src" --strip-components=1
-	patch -s -d "$work/src" -p1 --fuzz=0 <"$patch" ||
-		die "${patch##*/} does not apply without fuzz"
-	echo "$want" >"$work/key"
+	key "$tarball" >"$work/source"
 }
 
-# C files of the patch; the KUnit suite is included by another one. The last two
+unpack() {
+	tarball=$("$HETCC_TOP/tools/ci/kernel_source.sh" "$series")
+	if [ "$series" != 6.12 ]; then
+		patch=$("$HETCC_TOP/tools/kernel/rebase.py" "$series")
+	fi
+	if [ "$(cat "$work/source" 2>/dev/null)" != "$(key "$tarball")" ]; then
+		unpack_source
+	elif [ "$(cat "$work/key" 2>/dev/null)" = "$(key "$patch")" ]; then
+		return
+	else
+		restore
+	fi
+	rm -rf "$work/key" "$work/before" && mkdir "$work/before"
+	touched >"$work/touched"
+	(cd "$work/src" && xargs cp --parents -t "$work/before" <../touched) 2>/dev/null || true
+	patch -s -d "$work/src" -p1 --fuzz=0 <"$patch" ||
+		die "${patch##*/} does not apply without fuzz"
+	key "$patch" >"$work/key"
+}
+
+# Files of the series, each once.
+touched() {
+	sed -n 's,^+++ b/,,p' "$patch" | sort -u
+}
+
+# C files of the series; the KUnit suite is included by another one. The last two
 # check the sizes of what the patch adds to.
 objects() {
 	echo net/ipv4/tcp.o net/core/net_namespace.o | tr ' ' '\n'
-	sed -n 's,^+++ b/\(net/.*\)\.c$,\1.o,p' "$patch" | grep -v '_test\.o$'
+	touched | sed -n 's,^\(net/.*\)\.c$,\1.o,p' | grep -v '_test\.o$'
 }
 
 config() {
@@ -74,16 +106,22 @@ config() {
 		echo CONFIG_TCP_AO=y
 	fi
 	if [ "$option" = in ]; then
-		printf 'CONFIG_%s=y\n' TCP_SANTACRUZ TCP_SANTACRUZ_KUNIT_TEST
+		printf 'CONFIG_%s=y\n' TCP_SANTACRUZ
+		! grep -q '^+config TCP_SANTACRUZ_KUNIT_TEST' "$patch" ||
+			echo CONFIG_TCP_SANTACRUZ_KUNIT_TEST=y
 	fi
 }
 
-# FILE:LINE of every line that the patch adds, in the patched tree.
+# FILE:LINE of every line that the series adds, in the patched tree.
 added_lines() {
-	awk '/^\+\+\+ b\// { file = substr($2, 3); next }
+	local name
+	for name in $(touched); do
+		diff -u -N --label a --label "b/$name" "$work/before/$name" \
+			"$work/src/$name" || true
+	done | awk '/^\+\+\+ b\// { file = substr($2, 3); next }
 	     /^@@/ { split($3, at, /[+,]/); line = at[2]; next }
 	     /^\+/ { print file ":" line++; next }
-	     /^ / { line++ }' "$patch"
+	     /^ / { line++ }'
 }
 
 # Other lines of the kernel's files have messages of sparse of their own.
@@ -149,6 +187,11 @@ main() {
 		[[ " 6.1 6.12 7.2 " == *" $series "* ]] ||
 			{ usage >&2 && die "--series: 6.1, 6.12 or 7.2"; }
 		[ "$series" = 6.12 ] || work=$work-$series
+		shift 2
+		;;
+	--first)
+		[[ ${2:-} =~ ^[1-9]$ ]] || { usage >&2 && die "--first: 1 to 9"; }
+		first "$2"
 		shift 2
 		;;
 	esac

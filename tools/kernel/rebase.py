@@ -12,7 +12,10 @@ santacruz_opt.patch, this stops.
 
 import argparse
 import difflib
+import email
+import email.message
 import hashlib
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -56,8 +59,29 @@ def call(*args: str | Path, cwd: Path = TOP, stdin: str | None = None, fine: tup
 
 
 def touched(patch: str) -> list[str]:
-    """Files of a patch, in its order."""
-    return [line.removeprefix("+++ b/") for line in patch.splitlines() if line.startswith("+++ b/")]
+    """Files of a series, in its order."""
+    return list(dict.fromkeys(line.removeprefix("+++ b/") for line in patch.splitlines() if line.startswith("+++ b/")))
+
+
+def message(truth: str, series: str) -> str:
+    """Head of the one patch: what each of the series says, with its subject; whose they are stands in the first."""
+    mails = email_texts(truth)
+    first = mails[0]
+    head = f"From: {first['From']}\nDate: {first['Date']}\nSubject: [PATCH] tcp: Santa Cruz option\n"
+    said = [f"[{BASE}'s series as one, rebased on {series} by tools/kernel/rebase.py]"]
+    for mail in mails:
+        text = str(mail.get_payload()).partition("\n---\n")[0]
+        body = "\n".join(line for line in text.splitlines() if not line.startswith("Signed-off-by: "))
+        subject = re.sub(r"^\[.*?\] ", "", " ".join(mail["Subject"].split()))
+        said.append(f"{subject}:\n{body.strip()}")
+    body = "\n\n".join(said)
+    return f"{head}\n{body}\n\nSigned-off-by: {first['From']}\n"
+
+
+def email_texts(mbox: str) -> list[email.message.Message]:
+    """The mails of a mailbox."""
+    texts = re.split(r"^From \S+ Mon Sep 17 00:00:00 2001\n", mbox, flags=re.M)[1:]
+    return [email.message_from_string(text) for text in texts]
 
 
 def unpack(series: str, to: Path, files: list[str]) -> None:
@@ -170,7 +194,7 @@ def prepare(series: str) -> Trees:
 
 def merge_all(trees: Trees) -> str:
     """Merge all files; returns the hash of what conflicts."""
-    said = [line for name in touched(TRUTH.read_text()) for line in merge(trees, name)]
+    said = [line for name in sorted(touched(TRUTH.read_text())) for line in merge(trees, name)]
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
 
@@ -200,10 +224,8 @@ def generate(series: str) -> Path:
         )
     apply(rest.read_text(), trees.ported)
     truth = TRUTH.read_text()
-    message = truth[: truth.index("\n---\n")]
-    message = message.replace("\n\n", f"\n\n[{BASE}'s, rebased on {series} by tools/kernel/rebase.py]\n\n", 1)
     out = BUILD / f"santacruz_opt-{series}.patch"
-    out.write_text(f"{message}\n---\n{difference(trees.series, trees.ported, touched(truth))}")
+    out.write_text(f"{message(truth, series)}---\n{difference(trees.series, trees.ported, touched(truth))}")
     return out
 
 

@@ -18,6 +18,7 @@ from option.interop.wire import (
     LEN_HOLES,
     LEN_SYN,
     MAX_OPTIONS,
+    MAX_WINDOW,
     RST,
     SACK,
     SYN,
@@ -33,7 +34,7 @@ MAX_COPY = 15
 LONGEST_SEGMENT = 65535
 ALIGNED_ECHO = 16
 ALIGNED_BLOCK = 12  # a SACK option of one block
-LOOKED_AT = 256  # segments of its queue that a receiver looks at, beside its newest runs
+LOOKED_AT = 32  # segments of its queue that a receiver looks at, beside its newest runs
 
 
 class Ranges:
@@ -89,6 +90,7 @@ class Verdict:
     blocks: int = 0
     packets: int = 0
     segments: int = 0
+    clock_us: int | None = None  # the option's clock minus the capture's
 
     def fault(self, kind: str, detail: object = "") -> None:
         """One thing wrong; the first few of a kind are kept in full."""
@@ -129,9 +131,9 @@ def check_header(seg: Segment, rules: Rules, verdict: Verdict) -> None:
 
 
 def _block_allowed(seg: Segment, option: Option) -> bool:
-    """One block right before an echo that names a segment."""
+    """One block right before an echo without a window."""
     kinds = list(seg.kinds)
-    alone = option.length == LEN_ECHO and option.ack_copy > 0 and len(seg.kinds[SACK]) == 8
+    alone = option.length == LEN_ECHO and len(seg.kinds[SACK]) == 8
     return alone and kinds.index(SACK) + 1 == kinds.index(EXPERIMENT)
 
 
@@ -208,6 +210,7 @@ class Receiver:
         self.fins: set[bool] = set()  # who has sent a FIN: we (True), the peer
         self.begun: list[int] = []  # where segments began that have been looked at
         self.last: Segment | None = None
+        self.longest = 0  # bytes of the longest segment on the wire
 
     def see(self, seg: Segment) -> None:
         """A packet of the connection, either way."""
@@ -242,7 +245,9 @@ class Receiver:
         duplicate = self.ranges.covers(start, end)
         self.ranges.add(start, end)
         option = None if seg.flags & SYN else seg.santacruz
-        last = seg.wire()[-1]
+        wire = seg.wire()
+        last = wire[-1]
+        self.longest = max(self.longest, *(part.payload for part in wire))
         arrival = Arrival(last.seq, seg.time_us, option.data_copy if option else 0, start, end, duplicate)
         self.unsettled.append(arrival)
         if option is not None:
@@ -297,8 +302,23 @@ class Receiver:
         self.verdict.blocks += 1
         if not self.ranges.covers(start, end):
             self.verdict.fault("SACK block of what has not arrived", seg)
-        elif named and end > distance(seg.ack, self.base) and not start <= distance(named.sn, self.base) < end:
+        elif named is None or not start <= distance(named.sn, self.base) < end:
+            self._check_other_run(seg, named, start, end)
+
+    def _check_other_run(self, seg: Segment, named: Arrival | None, start: int, end: int) -> None:
+        """A block without the segment named: what came twice, or a run of which no bit of a window tells."""
+        assert self.base is not None
+        ack = distance(seg.ack, self.base)
+        if end <= ack:
+            return
+        if named and distance(named.sn, seg.ack) >= 0:
             self.verdict.fault("SACK block of another run", seg)
+            return
+        room = MAX_OPTIONS - (seg.header - 20) + ALIGNED_ECHO + ALIGNED_BLOCK - LEN_HOLES
+        bits = 8 * min(room, MAX_WINDOW)
+        told = 2 * (self.longest + (self.ranges.ends[-1] - ack) // bits)
+        if end - start >= told:
+            self.verdict.fault("SACK block of what bits can tell", f"{end - start} bytes, {told} have a bit: {seg}")
 
     def _check_silence(self, seg: Segment) -> None:
         """Nothing echoed: then there is nothing to be echoed, or no room, or nobody but a TIME-WAIT socket."""
@@ -330,13 +350,16 @@ class Receiver:
             kind = "segment echoed twice" if same else "ACK.sn"
             self.verdict.fault(kind, f"{seg}; last arrivals {self.recent[-3:]}")
             return None
-        best = min(found, key=lambda a: abs(distance(option.rcv_us, a.time_us)))
+        if self.verdict.clock_us is None:  # an offset of the connection that nobody knows
+            self.verdict.clock_us = distance(option.rcv_us, found[-1].time_us)
+        rcv_us = (option.rcv_us - self.verdict.clock_us) % WRAP
+        best = min(found, key=lambda a: abs(distance(rcv_us, a.time_us)))
         best.named = True
         self.verdict.echoes += 1
         if self.rules.queued:
             del self.recent[: self.recent.index(best)]
-        if abs(distance(option.rcv_us, best.time_us)) > TOLERANCE_US:
-            self.verdict.fault("Timestamp", f"{distance(option.rcv_us, best.time_us)} us off: {seg}")
+        if abs(distance(rcv_us, best.time_us)) > TOLERANCE_US:
+            self.verdict.fault("Timestamp", f"{distance(rcv_us, best.time_us)} us off: {seg}")
         if option.ack_copy != best.copy:
             self.verdict.fault("ACK.copy", f"{option.ack_copy}, arrived as {best.copy}: {seg}")
         return best

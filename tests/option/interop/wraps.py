@@ -5,10 +5,12 @@ import itertools
 import socket
 import struct
 import time
+from dataclasses import replace
 
 from option.interop.case import Report, case, judge, network, run_case
-from option.interop.flows import Flow, Prepare, Talk
+from option.interop.flows import Flow, Prepare, Talk, transfer
 from option.interop.net import Link, Setup
+from option.interop.oracle import Rules, check
 from option.interop.wire import SYN, TSTAMP, WRAP, distance
 
 LOSSY = Link(loss_percent=1)
@@ -16,7 +18,7 @@ SETUP = Setup(up=LOSSY, down=LOSSY)
 TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ, TCP_TIMESTAMP = 19, 20, 21, 24
 SEND_QUEUE = 2
 REPAIR_ON, REPAIR_OFF = 1, -1  # and no window probe
-OPTION_CLOCK_S = WRAP / 1e6
+APART_US = 10_000  # closer than this by chance: one time in 6,000
 BEFORE_BYTES = 300_000
 STEP = 1 << 30
 BRINK_MS = 250
@@ -115,8 +117,14 @@ def _option_clock(report: Report, turns: int, cc: str) -> None:
     with network(SETUP) as net:
         talk = Talk(net, Flow(cc=cc))
         good = talk.exchange(300_000, 100_000)
-        talk.wait(turns * OPTION_CLOCK_S - time.monotonic() % OPTION_CLOCK_S - 0.3)
+        before = net.take()
+        seen = [
+            (s.santacruz.rcv_us, s.time_ns) for s in before[0] if not s.out and s.santacruz and s.santacruz.ack_copy
+        ]
+        clock_us = (seen[-1][0] + (time.monotonic_ns() - seen[-1][1]) // 1000) % WRAP
+        talk.wait((turns * WRAP - clock_us) / 1e6 - 0.3)
         outcome = talk.finish(good and talk.exchange(1_500_000, 500_000))
+    outcome = replace(outcome, client=before[0] + outcome.client, server=before[1] + outcome.server)
     judge(report, outcome)
     echoes = [s.santacruz.rcv_us for s in outcome.client if not s.out and s.santacruz and s.santacruz.ack_copy]
     wraps = sum(b < a and distance(b, a) >= 0 for a, b in itertools.pairwise(echoes))
@@ -125,6 +133,21 @@ def _option_clock(report: Report, turns: int, cc: str) -> None:
     ignored = [c["TCPSCIgnored"] for c in outcome.counters]
     report.note(f"TCPSCIgnored {ignored}")
     report.expect(ignored == [0, 0], f"TCPSCIgnored {ignored}")
+
+
+@case("clocks of connections tell nothing of each other, nor of the uptime", group="wraps")
+def secret_clocks(report: Report) -> None:
+    """Two hosts, four connections: what each end's clock is ahead of the machine's."""
+    ahead_us = [0]
+    with network(Setup()) as net:
+        for version in (4, 6, 4, 6):
+            outcome = transfer(net, Flow(version, up=20_000, down=20_000))
+            net.rebase()
+            clocks = [check(side, Rules()).clock_us for side in (outcome.client, outcome.server)]
+            ahead_us += [us for us in clocks if us is not None]
+    apart_us = [abs(distance(a, b)) for a, b in itertools.combinations(ahead_us, 2)]
+    report.note(f"the option's clocks are ahead by {ahead_us[1:]} us")
+    report.expect(len(ahead_us) == 9 and min(apart_us) > APART_US, f"clocks {min(apart_us)} us apart")
 
 
 @case("the option's clock wraps in mid-transfer", group="wraps")

@@ -157,7 +157,7 @@ class Script:
         return f"{self.name}:{event.line}"
 
 
-DIRECTIVE = re.compile(r"//\s*(claim|unpatched):\s*(.*?)\s*")
+DIRECTIVE = re.compile(r"//\s*(claim|patch|unpatched):\s*(.*?)\s*")
 VERDICTS = ("passes", "fails")
 
 

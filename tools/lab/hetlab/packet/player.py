@@ -18,7 +18,7 @@ from hetlab.packet import wire
 from hetlab.packet.calls import SERVICE_PORT, CallError, Sockets
 from hetlab.packet.facts import NAMES, Mib, tcp_info
 from hetlab.packet.model import Call, Code, Env, Event, Expect, Inject, Packet, Script, Shell, When, stamp
-from hetlab.packet.options import MOD32, Frame, Raw, Timestamp
+from hetlab.packet.options import MOD32, Frame, Raw, Sc, Timestamp
 from hetlab.packet.trace import Trace
 from hetlab.packet.tun import Clock, Tun
 from hetlab.packet.wire import Segment
@@ -43,6 +43,7 @@ class Player:
         self.ports: tuple[int, int] | None = None
         self.isn = 0
         self.ts_offset: int | None = None
+        self.sc_origin_us: int | None = None
         self.base_us = 0
         self.names: dict[str, object] = {}
 
@@ -79,7 +80,8 @@ class Player:
     # Numbers
 
     def _outgoing(self) -> Frame:
-        return Frame(self.isn, self.script.settings.peer_isn, self.ts_offset or 0, 0, self.clock.origin_us)
+        origin_us = self.clock.origin_us if self.sc_origin_us is None else self.sc_origin_us
+        return Frame(self.isn, self.script.settings.peer_isn, self.ts_offset or 0, 0, origin_us)
 
     def _incoming(self) -> Frame:
         return Frame(self.script.settings.peer_isn, self.isn, 0, self.ts_offset or 0, self.clock.origin_us)
@@ -92,6 +94,13 @@ class Player:
         named = next((o.val for o in want.options or () if isinstance(o, Timestamp)), None)
         shown = segment.at_us // 1000 if named is None or isinstance(named, Raw) else named
         self.ts_offset = (have.val - shown) % MOD32
+
+    def _learn_clock(self, want: Packet, segment: Segment) -> None:
+        """The Santa Cruz option's clock has a secret offset: the first one sent is the one the script gives."""
+        have = next((o for o in segment.options if isinstance(o, Sc) and o.ack_copy), None)
+        named = next((o.ts for o in want.options or () if isinstance(o, Sc)), None)
+        if self.sc_origin_us is None and have and isinstance(have.ts, int) and isinstance(named, int):
+            self.sc_origin_us = (have.ts - named) % MOD32
 
     # Packets of the kernel
 
@@ -147,6 +156,7 @@ class Player:
             self._fail(event, f"the kernel sent nothing up to {self._now()}", (low, high), None)
         segment = self.queue.popleft()
         self._learn_timestamp(event.packet, segment)
+        self._learn_clock(event.packet, segment)
         strict = self.script.settings.strict_options
         faults = wire.differences(event.packet, segment.packet, self._outgoing(), strict, tolerance)
         if segment.at_us < low - tolerance and event.when.low is not None:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The lab's kernel with the first patches of the series: one tree that goes from patch to patch."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from rich.console import Console
+
+from hetlab.build import kernel
+from hetlab.paths import BUILD, KERNEL_DIR
+
+WORK = BUILD / "series"
+SOURCE, OUT, APPLIED = WORK / "src", WORK / "um", WORK / "applied"
+MAIL = re.compile(r"^From [0-9a-f]+ Mon Sep 17 00:00:00 2001$", re.M)
+CONFIGS = [KERNEL_DIR / "config" / name for name in ("lab.config", "santacruz.config")]
+QUIET = {"MAKEFLAGS": "", "MFLAGS": "", "LC_ALL": "C"}
+
+
+def patches() -> list[str]:
+    """What the patches of the series change, in their order, without their messages."""
+    text = kernel.OPTION_PATCH.read_text()
+    at = [found.start() for found in MAIL.finditer(text)]
+    mails = [text[start:end] for start, end in zip(at, [*at[1:], len(text)], strict=True)]
+    return [mail[mail.index("\ndiff --git ") + 1 :] for mail in mails]
+
+
+def _patch(text: str, *how: str) -> None:
+    done = subprocess.run(
+        ["patch", "-p1", "--fuzz=0", "--no-backup-if-mismatch", "-d", str(SOURCE), *how],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _applied() -> list[Path]:
+    return sorted(APPLIED.glob("*.patch"))
+
+
+def _go_to(first: int) -> None:
+    """Take back what differs from the first patches of today, and apply the rest; a patch touches its files only."""
+    wanted = patches()[:first]
+    there = [path.read_text() for path in _applied()]
+    common = next((i for i, (a, b) in enumerate(zip(there, wanted, strict=False)) if a != b), min(len(there), first))
+    for path in reversed(_applied()[common:]):
+        _patch(path.read_text(), "-R")
+        path.unlink()
+    for i, text in enumerate(wanted[common:], common + 1):
+        _patch(text)
+        (APPLIED / f"{i}.patch").write_text(text)
+
+
+def _make(*words: str) -> None:
+    done = subprocess.run(
+        ["make", "-s", "-C", str(SOURCE), f"O={OUT}", "ARCH=um", f"-j{os.cpu_count()}", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | QUIET,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+
+
+def _configure() -> None:
+    """The lab's configuration; what later patches bring does not exist yet."""
+    merge = [str(SOURCE / "scripts/kconfig/merge_config.sh"), "-m", "-O", str(OUT), str(OUT / ".config")]
+    _make("x86_64_defconfig")
+    subprocess.run([*merge, *map(str, CONFIGS)], cwd=SOURCE, capture_output=True, check=True)
+    _make("olddefconfig")
+    assert "CONFIG_TCP_SANTACRUZ=y" in (OUT / ".config").read_text().splitlines()
+
+
+def build(first: int) -> kernel.Kernel:
+    """The lab's kernel with the first patches of the series; the first time of all takes as long as any kernel."""
+    with kernel.locked(WORK):
+        if not kernel.complete(SOURCE, "Makefile"):
+            shutil.rmtree(APPLIED, ignore_errors=True)
+            kernel.unpack(Console(stderr=True), SOURCE, sorted((KERNEL_DIR / "patches").glob("*.patch")))
+        APPLIED.mkdir(exist_ok=True)
+        OUT.mkdir(exist_ok=True)
+        _go_to(first)
+        _configure()
+        _make("linux", "modules")
+    return kernel.Kernel(SOURCE, OUT, f"series-{first}-{kernel.digest(*(p.encode() for p in patches()[:first]))}")
