@@ -26,6 +26,8 @@ BUILD_STEPS = {"um": 1800, "x86_64": 2150}
 TARGETS = {"um": ["linux", "modules"], "x86_64": ["bzImage", "modules"]}
 PATCHED_FILE = re.compile(r"^\+\+\+ \S", re.M)
 ADDED_CONTROL = re.compile(r"^\+config (TCP_CONG_\w+)", re.M)
+# What a run depends on, see lab_digest; that these import nothing else is a test (tests/style/test_imports.py)
+RUN_CODE = ("errors.py", "paths.py", "model", "build", "emulation", "machines", "candidates", "results")
 COMPILERS = re.compile(r"^\s+(CC|AS|AR|LD|HOSTCC|GEN)\b")
 
 
@@ -370,9 +372,16 @@ def hashes(k: Kernel, module_dir: Path) -> dict[str, str]:
 
 
 def lab_digest() -> str:
-    """Short hash of the lab's own code and traffic tools: what else decides the numbers of a run."""
+    """Short hash of the lab's own code and tools: what else decides the numbers of a run.
+
+    Of the code the packages that carry out and evaluate runs, which import nothing from the others: a change of a
+    report or of a command leaves the results as they are.
+    """
+    below = [LAB / "hetlab" / name for name in RUN_CODE]
+    code = [path for top in below for path in ([top] if top.is_file() else sorted(top.rglob("*")))]
+    own = [path for path in code if path.is_file() and path.suffix != ".pyc"]
     programs = sorted((TOP / "tools" / "bpf").glob("*.c"))
-    return files_digest([*sorted(LAB.glob("hetlab/**/*.py")), *programs, BIN / "flowgen", BIN / "hetreplay"])
+    return files_digest([*own, *programs, *(BIN / name for name in ("flowgen", "hetprobe", "hetreplay"))])
 
 
 def host_hashes() -> dict[str, str]:

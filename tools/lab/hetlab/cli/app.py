@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal, NoReturn
@@ -14,8 +15,9 @@ import typer
 from rich.console import Console
 
 from hetlab.build import kernel
-from hetlab.cli import judge_command, papers_command, trace
+from hetlab.cli import cache_command, judge_command, papers_command, trace
 from hetlab.cli.arguments import (
+    AgainOption,
     CcOption,
     ClockOption,
     DryRunOption,
@@ -39,10 +41,22 @@ from hetlab.cli.arguments import (
     SenderOption,
     SetOption,
     SshOption,
+    StoreOption,
     TraceOption,
     TrafficOption,
+    VerifyOption,
 )
-from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, still_to_run, this_machine, two_hosts, virtual
+from hetlab.cli.campaigns import (
+    carry_out,
+    emulated,
+    err,
+    fail_on,
+    kept,
+    still_to_run,
+    this_machine,
+    two_hosts,
+    virtual,
+)
 from hetlab.cli.candidates import loads, variants_of
 from hetlab.cli.planned import alike, plan_tables
 from hetlab.cli.tables import (
@@ -62,6 +76,7 @@ from hetlab.model.job import Job
 from hetlab.model.keys import as_plain
 from hetlab.model.result import RunResult
 from hetlab.paths import BUILD, not_ours
+from hetlab.results import cache
 
 # Where Debian has modinfo, which others than root do not have in their PATH
 SYSTEM_PROGRAMS = "/usr/sbin:/sbin"
@@ -77,6 +92,7 @@ app = typer.Typer(
 )
 
 app.add_typer(trace.app, name="trace")
+app.add_typer(cache_command.app, name="cache")
 app.command("judge")(judge_command.command)
 
 
@@ -114,6 +130,9 @@ def run_command(
     machines: MachinesOption = None,
     dry_run: DryRunOption = False,
     resume: ResumeOption = False,
+    again: AgainOption = False,
+    store: StoreOption = None,
+    verify: VerifyOption = 0,
     trace: TraceOption = False,
     sender: SenderOption = None,
     receiver: ReceiverOption = None,
@@ -124,19 +143,15 @@ def run_command(
     ssh_option: SshOption = None,
 ) -> None:
     """Run each congestion control over each scenario and seed."""
+    _together(on, bool(patch), resume, out)
     two = options.options(on, sender, receiver, sender_address, receiver_address, traffic, netem, ssh_option)
     loaded = [s for name in scenarios for s in files.load(name, set_)]
     if patched is None:
         patched = any(point.scenario.needs_option for point in loaded)
-    if patch and on != "virtual":
-        raise LabError(f"--patch: changes the lab's kernel, which --on {on} does not run")
     variants = variants_of(cc or [], patched, on, patches=patch or ())
     planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds), trace)
     planned = [options.fit(job, two) for job in planned] if two else planned
-    if resume and not out:
-        raise LabError("--resume: needs --out DIR, where the runs are")
-    for line in dict.fromkeys(f"{p.name}: {text}" for p in loaded for text in p.scenario.unreached()):
-        err.print(f"hetlab: {line}")
+    _tell(f"{p.name}: {text}" for p in loaded for text in p.scenario.unreached())
     if dry_run:
         show_plan(planned, on == "virtual", out if resume else None, machines)
         return
@@ -149,13 +164,27 @@ def run_command(
             print(json.dumps(as_plain(result)), flush=True)
 
     places = {"virtual": virtual(machines, patch or ()), "vm": emulated(kernel_, clock, machines), "host": this_machine}
-    campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched, resume)
+    before = kept(store if on == "virtual" else cache.NONE, verify, again, resume)
+    campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched, before)
     if not as_json and rows:
         show_results(in_order(rows, planned), each)
-    for line in alike(rows):
-        err.print(f"hetlab: {line}")
+    _tell(alike(rows))
     err.print(f"results in {directory}" if rows else "no results")
     fail_on(campaign)
+
+
+def _together(on: str, patch: bool, resume: bool, out: Path | None) -> None:
+    """LabError for options that do not go together."""
+    if patch and on != "virtual":
+        raise LabError(f"--patch: changes the lab's kernel, which --on {on} does not run")
+    if resume and not out:
+        raise LabError("--resume: needs --out DIR, where the runs are")
+
+
+def _tell(lines: Iterable[str]) -> None:
+    """Each line once."""
+    for line in dict.fromkeys(lines):
+        err.print(f"hetlab: {line}")
 
 
 def show_plan(planned: list[Job], on_ours: bool, kept_in: Path | None, machines: int | None) -> None:

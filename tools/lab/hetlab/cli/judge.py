@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.table import Table
 
 from hetlab import paths
-from hetlab.cli.campaigns import carry_out, virtual
+from hetlab.cli.campaigns import IN_ITS_DIRECTORY, Kept, carry_out, virtual
 from hetlab.cli.judged import asked, short
 from hetlab.cli.tables import measured
 from hetlab.judge.case import Case
@@ -38,6 +38,7 @@ class Session:
     machines: int | None
     most: int
     patches: tuple[Path, ...] = ()
+    before: Kept = IN_ITS_DIRECTORY
 
     def gather(self, cases: Sequence[Case], under_test: Sequence[Entrant]) -> tuple[Found, Campaign]:
         """All runs that the cases need, those that are there taken; seeds until the numbers are sharp."""
@@ -65,7 +66,7 @@ class Session:
         planned, campaign = wanting(failed), None
         while planned or campaign is None:
             campaign = carry_out(
-                planned, virtual(self.machines, self.patches), self.out, keep, resume=True, tell_others=False
+                planned, virtual(self.machines, self.patches), self.out, keep, before=self.before, tell_others=False
             )
             failed += campaign.failed
             planned = wanting(failed)

@@ -69,7 +69,7 @@ def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float, lab: str) -
         hosts=raw.meta.get("hosts"),
         wall_s=round(wall_s, 3),
     )
-    with _whole(directory) as draft:
+    with whole(directory) as draft:
         _save_series(raw, draft)
         _save_trace(raw, draft)
         for pcap in Path(job.dir).glob("*.pcap"):
@@ -114,7 +114,7 @@ def other_settings(job: Job, path: Path) -> bool:
 
 
 @contextmanager
-def _whole(directory: Path) -> Iterator[Path]:
+def whole(directory: Path) -> Iterator[Path]:
     """A directory to write to, which becomes the one that is named at the end: whole, or not at all."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=directory.parent))
