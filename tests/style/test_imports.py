@@ -9,7 +9,7 @@ import grimp
 import pytest
 
 from commands import TOP, call
-from hetlab.build.kernel import RUN_CODE
+from hetlab.build.identity import RUN_CODE
 
 pytestmark = pytest.mark.fast
 MAX_LAYERS = 10

@@ -14,12 +14,13 @@ from typing import Annotated, Literal, NoReturn
 import typer
 from rich.console import Console
 
-from hetlab.build import kernel
-from hetlab.cli import cache_command, judge_command, papers_command, trace
+from hetlab.build import kernel, programs
+from hetlab.cli import cache_command, judge_command, pack_command, papers_command, trace
 from hetlab.cli.arguments import (
     AgainOption,
     CcOption,
     ClockOption,
+    ClusterOption,
     DryRunOption,
     EachOption,
     FormatOption,
@@ -55,7 +56,7 @@ from hetlab.cli.campaigns import (
     still_to_run,
     this_machine,
     two_hosts,
-    virtual,
+    virtual_on,
 )
 from hetlab.cli.candidates import loads, variants_of
 from hetlab.cli.planned import alike, plan_tables
@@ -94,6 +95,8 @@ app = typer.Typer(
 app.add_typer(trace.app, name="trace")
 app.add_typer(cache_command.app, name="cache")
 app.command("judge")(judge_command.command)
+app.command("pack")(pack_command.write)
+app.command("unpack")(pack_command.unpack)
 
 
 @app.command("kernel")
@@ -108,7 +111,7 @@ def kernel_command(
     begun = time.monotonic()
     k = kernel.kernel(err, patched, debug)
     directory = kernel.modules(err, k)
-    kernel.tools(err)
+    programs.tools(err)
     print(f"kernel   {k.executable}\nmodules  {directory}\nready in {time.monotonic() - begun:.1f} s")
 
 
@@ -133,6 +136,7 @@ def run_command(
     again: AgainOption = False,
     store: StoreOption = None,
     verify: VerifyOption = 0,
+    cluster: ClusterOption = None,
     trace: TraceOption = False,
     sender: SenderOption = None,
     receiver: ReceiverOption = None,
@@ -163,9 +167,10 @@ def run_command(
         if as_json:
             print(json.dumps(as_plain(result)), flush=True)
 
-    places = {"virtual": virtual(machines, patch or ()), "vm": emulated(kernel_, clock, machines), "host": this_machine}
+    places = {"vm": emulated(kernel_, clock, machines), "host": this_machine}
     before = kept(store if on == "virtual" else cache.NONE, verify, again, resume)
-    campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched, before)
+    place = two_hosts(two) if two else places.get(on) or virtual_on(cluster, machines, patch or ())
+    campaign = carry_out(planned, place, directory, report, patched, before)
     if not as_json and rows:
         show_results(in_order(rows, planned), each)
     _tell(alike(rows))
@@ -245,9 +250,9 @@ def exec_command(
 
     k = kernel.kernel(err, patched, debug, patch or ())
     modules = kernel.modules(err, k)
-    kernel.tools(err)
-    if kernel.have_clang():  # HetLink says what is missing where it needs it
-        kernel.link_program()
+    programs.tools(err)
+    if programs.have_clang():  # HetLink says what is missing where it needs it
+        programs.link_program()
     own = loads(variants_of(cc or [], k=k))
     raise typer.Exit(execute(k.executable, modules, command, wall_limit, variables=named, load=own))
 
@@ -276,7 +281,7 @@ def packet_command(
     host.check(scripts)
     k = kernel.kernel(err, patched, debug)
     modules = kernel.modules(err, k)
-    kernel.tools(err)
+    programs.tools(err)
     raise typer.Exit(execute(k.executable, modules, host.command(scripts, ip, pcap_dir, verbose), wall_limit))
 
 

@@ -87,6 +87,14 @@ VerifyOption = Annotated[
         metavar="PERCENT", min=0, max=100, help="of the runs that are taken: run again, and compare the bytes"
     ),
 ]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHERE",
+        envvar="HETLAB_CLUSTER",
+        help="local (default), a Dask scheduler's ADDRESS, slurm[:JOBS], pbs[:JOBS], ssh:A,B (docs/cluster.md)",
+    ),
+]
 EachOption = Annotated[
     bool, typer.Option("--each", help="a line for each run; default: means over the seeds, ± half their 95 % interval")
 ]

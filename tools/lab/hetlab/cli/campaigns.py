@@ -13,7 +13,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from hetlab.build import kernel, offered
+from hetlab.build import identity, kernel, offered, programs
+from hetlab.cli.planned import real_s
+from hetlab.engine import cluster
+from hetlab.engine.cluster import LOCAL
 from hetlab.errors import LabError
 from hetlab.hosts import options
 from hetlab.hosts.runner import HostsRunner
@@ -69,17 +72,17 @@ def carry_out(
     ``before``: which results of earlier commands are taken; ``tell_others``: a line where runs of other commands are
     there.
     """
-    kernel.tools(err)
-    kernel.skew_objects({clock for job in planned for clock in job.scenario.clocks.values()})
+    programs.tools(err)
+    programs.skew_objects({clock for job in planned for clock in job.scenario.clocks.values()})
     if any(job.scenario.filtered for job in planned):
-        kernel.link_program()
+        programs.link_program()
     groups = jobs.by_kernel(planned, patched)
     if tell_others:
         _tell_others(out, planned)
     built = {of: make_runner(of, group) for of, group in groups.items()}
     _writable(out)
     results = cache.Cache(before.store) if before.store else None
-    campaign = Campaign(out, {}, kernel.lab_digest(), report, draw_trace, results)
+    campaign = Campaign(out, {}, identity.lab_digest(), report, draw_trace, results)
     with progress(err) as bar:
         outcome = _followed(campaign, bar, len(planned))
         try:
@@ -186,7 +189,25 @@ def virtual(machines: int | None, own: Sequence[Path] = (), instead: Sequence[Pa
         k = kernel.kernel(err, patched, own=own)
         modules = kernel.modules(err, k, instead=instead)
         offered.check(planned, offered.offered(k, modules))
-        return VirtualRunner(k.executable, modules, machines), kernel.hashes(k, modules)
+        return VirtualRunner(k.executable, modules, machines), identity.hashes(k, modules)
+
+    return make_runner
+
+
+def virtual_on(
+    told: str | None, machines: int | None, own: Sequence[Path] = (), instead: Sequence[Path] = ()
+) -> RunnerFactory:
+    """Virtual-time machines of this host, or (--cluster) of the workers of a Dask scheduler."""
+    here = virtual(machines, own, instead)
+    if not told or told == LOCAL:
+        return here
+    if own or instead or machines:
+        raise LabError("--cluster: workers have this tree's kernel and modules, and say themselves how many machines")
+    client = cluster.start(told)
+
+    def make_runner(patched: bool, planned: list[Job]) -> tuple[Runner, dict[str, str]]:
+        _runner, hashes = here(patched, planned)
+        return cluster.ClusterRunner(client, patched, hashes, identity.lab_digest(), real_s), hashes
 
     return make_runner
 
@@ -207,8 +228,8 @@ def still_to_run(planned: list[Job], out: Path | None) -> list[Job]:
         if not out:
             waiting += group
             continue
-        kernel.tools(err)
-        hashes, lab = kernel.hashes(k, modules), kernel.lab_digest()
+        programs.tools(err)
+        hashes, lab = identity.hashes(k, modules), identity.lab_digest()
         waiting += [job for job in group if not store.kept(job, out, hashes, lab)]
     return waiting
 
@@ -227,7 +248,7 @@ def emulated(series: str, clock: qemu.Clock, machines: int | None) -> RunnerFact
 
 def this_machine(_patched: bool, _planned: list[Job]) -> tuple[Runner, dict[str, str]]:
     """Namespaces of the running kernel."""
-    return HostRunner(), kernel.host_hashes()
+    return HostRunner(), identity.host_hashes()
 
 
 def two_hosts(options: options.Options) -> RunnerFactory:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hetlab.cli.arguments import JsonOption, PatchOption, StoreOption, VerifyOption
+from hetlab.cli.arguments import ClusterOption, JsonOption, PatchOption, StoreOption, VerifyOption
 from hetlab.cli.campaigns import err, fail_on, kept
 from hetlab.cli.candidates import variants_of
 from hetlab.cli.tables import show, terminal_width
@@ -79,6 +79,7 @@ def command(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/judge")] = None,
     store: StoreOption = None,
     verify: VerifyOption = 0,
+    cluster: ClusterOption = None,
     as_json: JsonOption = False,
     csv: Annotated[bool, typer.Option("--csv", help="a row for each verdict")] = False,
     parquet: Annotated[bool, typer.Option("--parquet", help="the same; needs --output")] = False,
@@ -109,7 +110,7 @@ def command(
     under_test = _under_test(ccs or [], compare, patch or ())
     most = seeds or (QUICK_SEEDS if quick else SEEDS)
     before = kept(store, verify, again=False)
-    session = judging.Session(out or BUILD / "judge", machines, most, tuple(patch or ()), before)
+    session = judging.Session(out or BUILD / "judge", machines, most, tuple(patch or ()), before, cluster)
     if matrix:
         _matrix(session, under_test, as_json)
     else:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from hetlab.build import kernel
-from hetlab.cli.arguments import AgainOption, FormatOption, MachinesOption, StoreOption, VerifyOption
-from hetlab.cli.campaigns import carry_out, err, fail_on, kept, virtual
+from hetlab.cli.arguments import AgainOption, ClusterOption, FormatOption, MachinesOption, StoreOption, VerifyOption
+from hetlab.cli.campaigns import carry_out, err, fail_on, kept, virtual_on
 from hetlab.cli.tables import claims_list, claims_table, show
 from hetlab.paths import BUILD
 
@@ -27,6 +27,7 @@ def claims(
     again: AgainOption = False,
     store: StoreOption = None,
     verify: VerifyOption = 0,
+    cluster: ClusterOption = None,
     machines: MachinesOption = None,
 ) -> None:
     """Evaluate the papers' claims: their numbers, ours, the verdict.
@@ -45,7 +46,8 @@ def claims(
     evidence = Evidence(out or BUILD / ("claims-own" if instead else "claims"))
     planned = plan((need for c in chosen for need in c.needs), evidence)
     before = kept(store, verify, again)
-    campaign = carry_out(planned, virtual(machines, instead=instead), evidence.out, evidence.add, before=before)
+    place = virtual_on(cluster, machines, instead=instead)
+    campaign = carry_out(planned, place, evidence.out, evidence.add, before=before)
     evidence.points = play(list(dict.fromkeys(path for c in chosen for path in c.scripts)), instead)
     judged = evaluate.judge(chosen, evidence)
     if as_json or as_markdown:
@@ -67,6 +69,7 @@ def figures(
     again: AgainOption = False,
     store: StoreOption = None,
     verify: VerifyOption = 0,
+    cluster: ClusterOption = None,
     format_: FormatOption = None,
     machines: MachinesOption = None,
 ) -> None:
@@ -82,7 +85,7 @@ def figures(
     evidence = Evidence(BUILD / "claims")
     planned = plan(outputs.needs(chosen), evidence)
     before = kept(store, verify, again)
-    fail_on(carry_out(planned, virtual(machines), evidence.out, evidence.add, before=before))
+    fail_on(carry_out(planned, virtual_on(cluster, machines), evidence.out, evidence.add, before=before))
     for path in outputs.write(out, evidence, chosen, format_ or ["png"]):
         print(path)
 
