@@ -14,7 +14,7 @@ for path in "$TOP" "$BUILD"; do
 		;;
 	esac
 done
-VENV_MB=550
+VENV_MB=620
 # What quinn 0.11.12 needs, and the first Go that fetches a newer one by itself
 RUST_MIN=1.85
 GO_MIN=1.21

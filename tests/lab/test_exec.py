@@ -167,7 +167,7 @@ from hetlab.machines import exec_uml
 paths.BUILD = Path("{mine}")
 exec_uml.os.chdir("/")
 build = Path("{top}/build")
-kernel = next(p / "linux" for p in (build / "kernel").glob("um-*") if (p / ".complete").exists())
+kernel = next(p / "linux" for p in (build / "kernel").glob("src-*/um-*") if (p / ".complete").exists())
 modules = next(p for p in (build / "modules").glob("um-*") if (p / ".complete").exists())
 command = ["sh", "-c", "id -u; ip link add type veth && echo made"]
 sys.exit(exec_uml.execute(kernel, modules, command, 60))

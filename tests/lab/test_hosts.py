@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from commands import Hetlab
-from hetlab.build import kernel
+from hetlab.build import programs
 from hetlab.paths import TOP
 
 pytestmark = pytest.mark.virtual
@@ -26,7 +26,7 @@ def case(hetlab: Hetlab, tmp_path: Path) -> Case:
     tick = tmp_path / "tick.so"
     args = ["gcc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", str(tick), str(HERE / "tick.c")]
     subprocess.run(args, check=True)
-    kernel.static_flowgen("x86_64")  # in virtual time nobody wants to compile
+    programs.static_flowgen("x86_64")  # in virtual time nobody wants to compile
 
     def run(name: str) -> dict[str, Any]:
         done = hetlab("exec", "--", "python3", HERE / "hosts_guest.py", tick, name, tmp_path / "out")

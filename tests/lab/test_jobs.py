@@ -92,13 +92,13 @@ def test_lists_of_files_that_do_without_hetlab_are_the_same() -> None:
 
 def test_a_directory_of_results_is_whole_or_not_there(tmp_path: Path) -> None:
     directory = tmp_path / "run" / "seed-1"
-    with store._whole(directory) as draft:
+    with store.whole(directory) as draft:
         (draft / "result.json").write_text("first")
-    with pytest.raises(OSError, match="disk"), store._whole(directory) as draft:
+    with pytest.raises(OSError, match="disk"), store.whole(directory) as draft:
         (draft / "result.json").write_text("half")
         raise OSError("disk full")
     assert (directory / "result.json").read_text() == "first"
-    with store._whole(directory) as draft:
+    with store.whole(directory) as draft:
         (draft / "trace.parquet").touch()
     assert [path.name for path in directory.iterdir()] == ["trace.parquet"], "an earlier run goes"
     assert list(directory.parent.iterdir()) == [directory]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """--patch: a patch of the user's is another kernel, with what it adds switched on."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -43,7 +44,30 @@ def test_a_path_from_where_the_user_is(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(kernel, "TARBALL", tmp_path / "linux.tar")
     monkeypatch.chdir(tmp_path)
     kernel.unpack(Console(quiet=True), tmp_path / "source", [Path("mine.patch")])
-    assert (tmp_path / "source/Kconfig").read_text() == "new\n"
+    changed = tmp_path / "source/Kconfig"
+    assert changed.read_text() == "new\n"
+    assert changed.stat().st_mtime == kernel.TARBALL.stat().st_mtime, "as old as what is beside it"
+
+
+def test_objects_of_a_kernel_without_the_patch_are_gone_on_with(tmp_path: Path) -> None:
+    """What the patch changes is newer than they are, whenever its source was unpacked; the copy is not complete yet."""
+    base = kernel.Kernel(tmp_path / "src-a", tmp_path / "src-a/um-a", "a")
+    k = kernel.Kernel(tmp_path / "src-b", tmp_path / "src-b/um-b", "b")
+    k.source.mkdir()
+    for name in ("tcp.c", "udp.c"):
+        (k.source / name).touch()
+        os.utime(k.source / name, (1, 1))
+    patch = tmp_path / "mine.patch"
+    patch.write_text("--- a/tcp.c\n+++ b/tcp.c\n--- a/gone.c\n+++ /dev/null\n")
+    assert not kernel.reuse(base, k, [patch]) and not k.out.exists()
+    base.out.mkdir(parents=True)
+    for name in ("linux", "tcp.o", ".complete"):
+        (base.out / name).touch()
+    assert kernel.reuse(base, k, [patch])
+    assert sorted(path.name for path in k.out.iterdir()) == ["linux", "tcp.o"]
+    assert (k.out / "tcp.o").stat().st_mtime == (base.out / "tcp.o").stat().st_mtime
+    assert (k.source / "tcp.c").stat().st_mtime >= (k.out / "tcp.o").stat().st_mtime
+    assert (k.source / "udp.c").stat().st_mtime == 1
 
 
 @pytest.mark.parametrize(("text", "said"), [("no patch at all", "no patch"), (None, "No such file")])

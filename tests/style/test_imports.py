@@ -5,9 +5,11 @@ import json
 import sys
 import tomllib
 
+import grimp
 import pytest
 
 from commands import TOP, call
+from hetlab.build.identity import RUN_CODE
 
 pytestmark = pytest.mark.fast
 MAX_LAYERS = 10
@@ -27,6 +29,16 @@ def test_at_most_ten_layers() -> None:
     contracts = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (layers,) = (c["layers"] for c in contracts if c["type"] == "layers")
     assert len(layers) <= MAX_LAYERS
+
+
+def test_a_run_depends_on_the_code_in_its_key_alone() -> None:
+    """Else a change elsewhere would leave results of before in the store, as if nothing had happened."""
+    graph = grimp.build_graph("hetlab", include_external_packages=False)
+    inside = {"hetlab", *(f"hetlab.{name.removesuffix('.py')}" for name in RUN_CODE)}
+    for name in sorted(inside - {"hetlab"}):
+        for module in {name, *graph.find_descendants(name)}:
+            for other in graph.find_modules_directly_imported_by(module):
+                assert ".".join(other.split(".")[:2]) in inside, f"{module} imports {other}"
 
 
 def test_what_a_guest_loads() -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from rich.console import Console
 
 from hetlab import paths
-from hetlab.build import kernel
+from hetlab.build import kernel, programs
 from hetlab.errors import LabError
 from hetlab.machines import uml
 
@@ -59,7 +59,7 @@ class Bench:
         for patched in (False, True):
             k = kernel.kernel(console, patched)
             self.machines[patched] = (k, kernel.modules(console, k))
-        kernel.tools(console)
+        programs.tools(console)
 
     def run(self, variant: Variant, nbytes: int, offloads: str, capture: Path | None = None) -> float:
         """CPU seconds of a machine that makes one transfer."""

@@ -15,8 +15,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from hetlab.build import packed
 from hetlab.errors import LabError
-from hetlab.paths import BIN, BUILD, KERNEL_DIR, LAB, LINK_PROGRAM, TOP, skew_object
+from hetlab.paths import BUILD, KERNEL_DIR, TOP
 
 SERIES = "6.12"
 TARBALL = Path(f"/usr/src/linux-source-{SERIES}.tar.xz")
@@ -24,8 +25,10 @@ OPTION_PATCH = TOP / "santacruz_opt.patch"
 # Lines that make prints for a whole build; only the progress bar depends on it
 BUILD_STEPS = {"um": 1800, "x86_64": 2150}
 TARGETS = {"um": ["linux", "modules"], "x86_64": ["bzImage", "modules"]}
-PATCHED_FILE = re.compile(r"^\+\+\+ \S", re.M)
+PATCHED_FILE = re.compile(r"^\+\+\+ (?:b/)?(\S+)", re.M)
 ADDED_CONTROL = re.compile(r"^\+config (TCP_CONG_\w+)", re.M)
+# Of modules: so that messages about the kernel's headers have whole paths
+ABSOLUTE = "KBUILD_ABS_SRCTREE=1"
 COMPILERS = re.compile(r"^\s+(CC|AS|AR|LD|HOSTCC|GEN)\b")
 
 
@@ -145,34 +148,58 @@ def compiler() -> bytes:
     return subprocess.run(["gcc", "--version"], capture_output=True, check=False).stdout.split(b"\n")[0]
 
 
+def cached_compiler() -> list[str]:
+    """An argument for the kernel's make where ccache is installed: what was compiled in any build tree is taken."""
+    return ["CC=ccache gcc"] if shutil.which("ccache") else []
+
+
 def _wanted(patches: list[Path], configs: list[Path]) -> Kernel:
     """Where the lab's kernel of these patches and fragments is, or will be."""
     source_key = files_digest(patches, source_version().encode())
     key = files_digest(configs, source_key.encode(), compiler())
     root = BUILD / "kernel"
-    return Kernel(root / f"src-{source_key}", root / f"um-{key}", key)
+    source = root / f"src-{source_key}"
+    # Below the source, the kernel's build names every file relative to there: see reuse()
+    return Kernel(source, source / f"um-{key}", key)
+
+
+def _of_pack(has: dict[str, str]) -> Kernel:
+    """A kernel that came with a pack."""
+    source = BUILD / "kernel" / has["source"]
+    return Kernel(source, source / has["out"], has["key"])
 
 
 def built(patched: bool = False) -> Kernel | None:
     """The lab's kernel; None where it is not built yet."""
+    if has := packed.kernel(patched, other=False):
+        return _of_pack(has)
     k = _wanted(*_inputs(patched, debug=False))
     return k if complete(k.source, "Makefile") and complete(k.out, "linux") else None
 
 
 def kernel(console: Console, patched: bool = False, debug: bool = False, own: Sequence[Path] = ()) -> Kernel:
     """The lab's kernel, built if it is not there yet; ``debug`` has KASAN and UBSAN, ``own``: patches of the user's."""
+    if has := packed.kernel(patched, other=debug or bool(own)):
+        return _of_pack(has)
     patches, configs = _inputs(patched, debug, own)
     k = _wanted(patches, configs)
-    return ensure(console, k, patches, "linux", lambda: build(console, k, "um", "x86_64_defconfig", configs))
+    plain, fragments = _inputs(False, False)
+    more = patches[len(plain) :]
+
+    def make() -> None:
+        begun = bool(more) and not debug and reuse(_wanted(plain, fragments), k, more)
+        build(console, k, "um", "x86_64_defconfig", configs, begun=begun, slim=bool(more) or debug)
+
+    return ensure(console, k, patches, "linux", make)
 
 
 def ensure(console: Console, k: Kernel, patches: list[Path], image: str, make: Callable[[], None]) -> Kernel:
     """The kernel, unpacked and built where it is not there; ``image``: the file in its build tree that is booted."""
     if complete(k.source, "Makefile") and complete(k.out, image):
         return k
-    with locked(k.out.parent):
+    with locked(k.source.parent):
         if not complete(k.out, image):
-            console.print(f"building a kernel, once: minutes, 2 GB in {k.out.parent}", soft_wrap=True)
+            console.print(f"building a kernel, once: minutes, 2 GB in {k.source.parent}", soft_wrap=True)
         if not complete(k.source, "Makefile"):
             unpack(console, k.source, patches)
         if not complete(k.out, image):
@@ -198,23 +225,63 @@ def unpack(console: Console, source: Path, patches: list[Path]) -> None:
         fuzz = 0 if patch.is_relative_to(TOP) else 2
         how = ["-p1", f"--fuzz={fuzz}", "-i", str(patch.resolve())]
         run(["patch", "-d", str(source), *how], log, f"applying {patch.name}")
+    made = TARBALL.stat().st_mtime
+    for file in (file for patch in patches for file in _patched(source, patch)):
+        os.utime(file, (made, made))  # what is compiled from it is newer, also in another tree: see reuse()
     (source / ".complete").touch()
 
 
-def build(console: Console, k: Kernel, arch: str, base: str, configs: list[Path]) -> None:
-    """Configure (fragments over a base configuration) and compile, with a progress bar."""
+def _patched(source: Path, patch: Path) -> list[Path]:
+    """Files of a source tree that a patch changes or adds."""
+    names = PATCHED_FILE.findall(patch.read_text(errors="replace"))
+    found = (source / name for name in names if not name.startswith("/"))  # /dev/null: a file that is removed
+    return [file for file in found if file.exists()]
+
+
+def reuse(base: Kernel, k: Kernel, more: Sequence[Path]) -> bool:
+    """Begin a build with the objects of a built kernel that lacks the patches in ``more``.
+
+    The kernel's make compiles again what depends on a file that is newer than its object: those of ``more``, which
+    are touched, and what the configuration switches on. False where the other kernel is not built.
+    """
+    if not complete(base.out, "linux"):
+        return False
+    shutil.rmtree(k.out, ignore_errors=True)
+    run(["cp", "-a", str(base.out), str(k.out)], k.out.with_suffix(".log"), "copying objects")
+    (k.out / ".complete").unlink()
+    for file in (file for patch in more for file in _patched(k.source, patch)):
+        file.touch()
+    return True
+
+
+def build(
+    console: Console,
+    k: Kernel,
+    arch: str,
+    base: str,
+    configs: list[Path],
+    *,
+    begun: bool = False,
+    slim: bool = True,
+) -> None:
+    """Configure (fragments over a base configuration) and compile, with a progress bar.
+
+    ``begun``: with objects that are there, see reuse(); ``slim``: without those that nobody reuses.
+    """
     log = k.out.with_suffix(".log")
     log.unlink(missing_ok=True)
-    shutil.rmtree(k.out, ignore_errors=True)
-    k.out.mkdir(parents=True)
-    make = ["make", "-C", str(k.source), f"ARCH={arch}", f"O={k.out}"]
+    if not begun:
+        shutil.rmtree(k.out, ignore_errors=True)
+        k.out.mkdir(parents=True)
+    make = ["make", "-C", str(k.source), f"ARCH={arch}", f"O={k.out}", *cached_compiler()]
     run([*make, base], log, "configuring")
     merge = [str(k.source / "scripts/kconfig/merge_config.sh"), "-m", "-O", str(k.out), str(k.out / ".config")]
     run(merge + [str(c) for c in configs], log, "merging the configuration")
     run([*make, "olddefconfig"], log, "configuring")
     _check_config(k.out / ".config", configs)
     _compile(console, [*make, f"-j{os.cpu_count()}", *TARGETS[arch]], log, BUILD_STEPS[arch])
-    _slim(k.out)
+    if slim:
+        _slim(k.out)
     (k.out / ".complete").touch()
 
 
@@ -264,6 +331,8 @@ def _slim(out: Path) -> None:
 
 def modules(console: Console, k: Kernel, arch: str = "um", instead: Sequence[Path] = ()) -> Path:
     """Directory with our modules built for a kernel; files of ``instead`` stand for those of the same names."""
+    if (has := packed.module_directory(k.key, bool(instead))) and arch == "um":
+        return has
     other = {path.name: path for path in instead}
     known = [f"{name}.c" for name in module_names()]
     if unknown := sorted(set(other) - set(known)):
@@ -305,76 +374,5 @@ def stage_qdisc(directory: Path) -> None:
 
 def compile_module(k: Kernel, directory: Path, arch: str) -> None:
     """Run a kernel's make over a directory with a Kbuild file."""
-    make = ["make", "-C", str(k.source), f"ARCH={arch}", f"O={k.out}", f"M={directory}", "W=1", "modules"]
+    make = ["make", "-C", str(k.source), f"ARCH={arch}", f"O={k.out}", f"M={directory}", ABSOLUTE, "W=1", "modules"]
     run(make, directory.with_suffix(".log"), "building the modules")
-
-
-def tools(console: Console) -> Path:
-    """flowgen, hetprobe and hetreplay; make decides whether there is anything to do."""
-    BIN.mkdir(parents=True, exist_ok=True)
-    with locked(BIN):
-        run(["make", "-s", "-C", str(TOP / "tools" / "flowgen"), f"O={BIN}"], BUILD / "flowgen.log", "building flowgen")
-    return BIN
-
-
-def static_flowgen(machine: str) -> Path:
-    """flowgen without shared libraries, for other hosts of this architecture."""
-    if machine != os.uname().machine:
-        raise LabError(f"flowgen is built for {os.uname().machine}, not for {machine}: use --traffic iperf3")
-    path = BIN / "static" / "flowgen"
-    with locked(BIN):
-        make = ["make", "-s", "-C", str(TOP / "tools" / "flowgen"), f"O={path.parent}", "LDFLAGS=-static -s", str(path)]
-        run(make, BUILD / "flowgen.log", "building a static flowgen")
-    return path
-
-
-def skew_objects(clocks: set[tuple[float, float, bool]]) -> None:
-    """BPF programs for hosts whose clocks are not true, one for each skew (ppm), offset (s) and whether it stands."""
-    for ppm, offset_s, stands in sorted(clocks):
-        told = [f"-DSKEW_PPB={round(ppm * 1000)}", f"-DOFFSET_US={round(offset_s * 1e6)}LL", f"-DSTANDS={stands:d}"]
-        _bpf("skew.c", skew_object(ppm, offset_s, stands), "skew_ppm, offset_s or stands of a clock", told)
-
-
-def link_program() -> None:
-    """The BPF program of links with a policer, ECN bleaching or a black hole."""
-    _bpf("link.c", LINK_PROGRAM, "a policer, ecn_bleach or blackhole_above_bytes of a link", [])
-
-
-def have_clang() -> bool:
-    """Whether BPF programs can be compiled."""
-    return bool(shutil.which("clang"))
-
-
-def _bpf(source_name: str, name: str, what: str, told: list[str]) -> None:
-    """Compile a program of tools/bpf unless it is there; LabError saying ``what`` needs it."""
-    source, out = TOP / "tools" / "bpf" / source_name, BIN / name
-    if not have_clang():
-        raise LabError(f"{what} needs clang: run tools/setup.sh --check (as root) or install it")
-    with locked(BIN):
-        if out.exists() and out.stat().st_mtime >= source.stat().st_mtime:
-            return
-        args = ["clang", "-O2", "-g", "-target", "bpf", "-Wall", "-Wextra", "-Werror"]
-        args += [f"-I/usr/include/{os.uname().machine}-linux-gnu", *told]
-        run([*args, "-c", str(source), "-o", str(out)], BUILD / f"{source.stem}-bpf.log", f"building {out.name}")
-
-
-def commit() -> str:
-    """This tree's commit, with -dirty if it is not clean."""
-    args = ["git", "-C", str(TOP), "describe", "--always", "--dirty", "--abbrev=12"]
-    return subprocess.run(args, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
-
-
-def hashes(k: Kernel, module_dir: Path) -> dict[str, str]:
-    """What a result was measured with."""
-    return {"kernel": k.key, "modules": module_dir.name.removeprefix("um-"), "commit": commit()}
-
-
-def lab_digest() -> str:
-    """Short hash of the lab's own code and traffic tools: what else decides the numbers of a run."""
-    programs = sorted((TOP / "tools" / "bpf").glob("*.c"))
-    return files_digest([*sorted(LAB.glob("hetlab/**/*.py")), *programs, BIN / "flowgen", BIN / "hetreplay"])
-
-
-def host_hashes() -> dict[str, str]:
-    """The same for a run on this host: the running kernel, the module sources."""
-    return {"kernel": os.uname().release, "modules": files_digest(module_sources()), "commit": commit()}

@@ -118,9 +118,9 @@ def _compile(k: kernel.Kernel, s: Sources, name: str, files: dict[str, str], dir
         path = directory / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, errors="surrogateescape")
-    make = ["make", "-C", str(k.source), "ARCH=um", f"O={k.out}", f"M={directory}", f"KCFLAGS={FLAGS}"]
+    make = ["make", "-C", str(k.source), "ARCH=um", f"O={k.out}", f"M={directory}", kernel.ABSOLUTE]
     done = subprocess.run(
-        [*make, "CONFIG_WERROR=", f"{name}.ko"],
+        [*make, f"KCFLAGS={FLAGS}", "CONFIG_WERROR=", f"{name}.ko"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

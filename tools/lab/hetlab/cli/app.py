@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal, NoReturn
@@ -13,11 +14,13 @@ from typing import Annotated, Literal, NoReturn
 import typer
 from rich.console import Console
 
-from hetlab.build import kernel
-from hetlab.cli import judge_command, papers_command, trace
+from hetlab.build import kernel, programs
+from hetlab.cli import cache_command, judge_command, pack_command, papers_command, trace
 from hetlab.cli.arguments import (
+    AgainOption,
     CcOption,
     ClockOption,
+    ClusterOption,
     DryRunOption,
     EachOption,
     FormatOption,
@@ -39,10 +42,22 @@ from hetlab.cli.arguments import (
     SenderOption,
     SetOption,
     SshOption,
+    StoreOption,
     TraceOption,
     TrafficOption,
+    VerifyOption,
 )
-from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, still_to_run, this_machine, two_hosts, virtual
+from hetlab.cli.campaigns import (
+    carry_out,
+    emulated,
+    err,
+    fail_on,
+    kept,
+    still_to_run,
+    this_machine,
+    two_hosts,
+    virtual_on,
+)
 from hetlab.cli.candidates import loads, variants_of
 from hetlab.cli.planned import alike, plan_tables
 from hetlab.cli.tables import (
@@ -62,6 +77,7 @@ from hetlab.model.job import Job
 from hetlab.model.keys import as_plain
 from hetlab.model.result import RunResult
 from hetlab.paths import BUILD, not_ours
+from hetlab.results import cache
 
 # Where Debian has modinfo, which others than root do not have in their PATH
 SYSTEM_PROGRAMS = "/usr/sbin:/sbin"
@@ -77,7 +93,10 @@ app = typer.Typer(
 )
 
 app.add_typer(trace.app, name="trace")
+app.add_typer(cache_command.app, name="cache")
 app.command("judge")(judge_command.command)
+app.command("pack")(pack_command.write)
+app.command("unpack")(pack_command.unpack)
 
 
 @app.command("kernel")
@@ -92,7 +111,7 @@ def kernel_command(
     begun = time.monotonic()
     k = kernel.kernel(err, patched, debug)
     directory = kernel.modules(err, k)
-    kernel.tools(err)
+    programs.tools(err)
     print(f"kernel   {k.executable}\nmodules  {directory}\nready in {time.monotonic() - begun:.1f} s")
 
 
@@ -114,6 +133,10 @@ def run_command(
     machines: MachinesOption = None,
     dry_run: DryRunOption = False,
     resume: ResumeOption = False,
+    again: AgainOption = False,
+    store: StoreOption = None,
+    verify: VerifyOption = 0,
+    cluster: ClusterOption = None,
     trace: TraceOption = False,
     sender: SenderOption = None,
     receiver: ReceiverOption = None,
@@ -124,19 +147,15 @@ def run_command(
     ssh_option: SshOption = None,
 ) -> None:
     """Run each congestion control over each scenario and seed."""
+    _together(on, bool(patch), resume, out)
     two = options.options(on, sender, receiver, sender_address, receiver_address, traffic, netem, ssh_option)
     loaded = [s for name in scenarios for s in files.load(name, set_)]
     if patched is None:
         patched = any(point.scenario.needs_option for point in loaded)
-    if patch and on != "virtual":
-        raise LabError(f"--patch: changes the lab's kernel, which --on {on} does not run")
     variants = variants_of(cc or [], patched, on, patches=patch or ())
     planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds), trace)
     planned = [options.fit(job, two) for job in planned] if two else planned
-    if resume and not out:
-        raise LabError("--resume: needs --out DIR, where the runs are")
-    for line in dict.fromkeys(f"{p.name}: {text}" for p in loaded for text in p.scenario.unreached()):
-        err.print(f"hetlab: {line}")
+    _tell(f"{p.name}: {text}" for p in loaded for text in p.scenario.unreached())
     if dry_run:
         show_plan(planned, on == "virtual", out if resume else None, machines)
         return
@@ -148,14 +167,29 @@ def run_command(
         if as_json:
             print(json.dumps(as_plain(result)), flush=True)
 
-    places = {"virtual": virtual(machines, patch or ()), "vm": emulated(kernel_, clock, machines), "host": this_machine}
-    campaign = carry_out(planned, two_hosts(two) if two else places[on], directory, report, patched, resume)
+    places = {"vm": emulated(kernel_, clock, machines), "host": this_machine}
+    before = kept(store if on == "virtual" else cache.NONE, verify, again, resume)
+    place = two_hosts(two) if two else places.get(on) or virtual_on(cluster, machines, patch or ())
+    campaign = carry_out(planned, place, directory, report, patched, before)
     if not as_json and rows:
         show_results(in_order(rows, planned), each)
-    for line in alike(rows):
-        err.print(f"hetlab: {line}")
+    _tell(alike(rows))
     err.print(f"results in {directory}" if rows else "no results")
     fail_on(campaign)
+
+
+def _together(on: str, patch: bool, resume: bool, out: Path | None) -> None:
+    """LabError for options that do not go together."""
+    if patch and on != "virtual":
+        raise LabError(f"--patch: changes the lab's kernel, which --on {on} does not run")
+    if resume and not out:
+        raise LabError("--resume: needs --out DIR, where the runs are")
+
+
+def _tell(lines: Iterable[str]) -> None:
+    """Each line once."""
+    for line in dict.fromkeys(lines):
+        err.print(f"hetlab: {line}")
 
 
 def show_plan(planned: list[Job], on_ours: bool, kept_in: Path | None, machines: int | None) -> None:
@@ -216,9 +250,9 @@ def exec_command(
 
     k = kernel.kernel(err, patched, debug, patch or ())
     modules = kernel.modules(err, k)
-    kernel.tools(err)
-    if kernel.have_clang():  # HetLink says what is missing where it needs it
-        kernel.link_program()
+    programs.tools(err)
+    if programs.have_clang():  # HetLink says what is missing where it needs it
+        programs.link_program()
     own = loads(variants_of(cc or [], k=k))
     raise typer.Exit(execute(k.executable, modules, command, wall_limit, variables=named, load=own))
 
@@ -247,7 +281,7 @@ def packet_command(
     host.check(scripts)
     k = kernel.kernel(err, patched, debug)
     modules = kernel.modules(err, k)
-    kernel.tools(err)
+    programs.tools(err)
     raise typer.Exit(execute(k.executable, modules, host.command(scripts, ip, pcap_dir, verbose), wall_limit))
 
 

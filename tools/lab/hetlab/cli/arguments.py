@@ -73,6 +73,28 @@ AgainOption = Annotated[
         "--again", help="run all; default: what an earlier command left is taken, if nothing has changed since"
     ),
 ]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR|URL",
+        envvar="HETLAB_STORE",
+        help="where all runs are kept by content (docs/cluster.md); none: nowhere; default: build/store",
+    ),
+]
+VerifyOption = Annotated[
+    float,
+    typer.Option(
+        metavar="PERCENT", min=0, max=100, help="of the runs that are taken: run again, and compare the bytes"
+    ),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHERE",
+        envvar="HETLAB_CLUSTER",
+        help="local (default), a Dask scheduler's ADDRESS, slurm[:JOBS], pbs[:JOBS], ssh:A,B (docs/cluster.md)",
+    ),
+]
 EachOption = Annotated[
     bool, typer.Option("--each", help="a line for each run; default: means over the seeds, ± half their 95 % interval")
 ]

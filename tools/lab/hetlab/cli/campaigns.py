@@ -4,6 +4,7 @@
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from hetlab.build import kernel, offered
+from hetlab.build import identity, kernel, offered, programs
+from hetlab.cli.planned import real_s
+from hetlab.engine import cluster
+from hetlab.engine.cluster import LOCAL
 from hetlab.errors import LabError
 from hetlab.hosts import options
 from hetlab.hosts.runner import HostsRunner
@@ -22,7 +26,8 @@ from hetlab.model import jobs
 from hetlab.model.congestion import label
 from hetlab.model.job import Job
 from hetlab.model.result import RunResult
-from hetlab.results import store
+from hetlab.paths import BUILD
+from hetlab.results import cache, store
 from hetlab.results.campaign import Campaign
 
 INTERRUPTED = 130
@@ -31,48 +36,84 @@ err = Console(stderr=True, highlight=False, markup=False)
 RunnerFactory = Callable[[bool, list[Job]], tuple[Runner, dict[str, str]]]
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What earlier commands measured, if nothing has changed since: ``resume`` takes it from the command's directory,
+    ``store`` names the store of all results (None: no store), from which ``take`` takes as well; ``verify`` percent of
+    what was taken is run again and compared.
+    """
+
+    resume: bool = False
+    store: str | None = None
+    take: bool = True
+    verify: float = 0
+
+
+NOTHING, IN_ITS_DIRECTORY = Kept(), Kept(resume=True)
+
+
+def kept(store: str | None, verify: float, again: bool, resume: bool = True) -> Kept:
+    """As --store, --verify, --again and --resume say."""
+    where = None if store == cache.NONE else store or str(BUILD / "store")
+    return Kept(resume=resume and not again, store=where, take=not again, verify=verify)
+
+
 def carry_out(
     planned: list[Job],
     make_runner: RunnerFactory,
     out: Path,
     report: Any,
     patched: bool | None = None,
-    resume: bool = False,
+    before: Kept = NOTHING,
     tell_others: bool = True,
 ) -> Campaign:
     """Run jobs with a progress bar on stderr; ``patched`` None: each on the kernel that its scenario needs.
 
-    With ``resume`` the results that an earlier command left in ``out`` are taken, if nothing has changed since;
-    ``tell_others``: a line where runs of other commands are there.
+    ``before``: which results of earlier commands are taken; ``tell_others``: a line where runs of other commands are
+    there.
     """
-    kernel.tools(err)
-    kernel.skew_objects({clock for job in planned for clock in job.scenario.clocks.values()})
+    programs.tools(err)
+    programs.skew_objects({clock for job in planned for clock in job.scenario.clocks.values()})
     if any(job.scenario.filtered for job in planned):
-        kernel.link_program()
+        programs.link_program()
     groups = jobs.by_kernel(planned, patched)
     if tell_others:
         _tell_others(out, planned)
     built = {of: make_runner(of, group) for of, group in groups.items()}
     _writable(out)
-    campaign = Campaign(out, {}, kernel.lab_digest(), report, draw_trace)
+    results = cache.Cache(before.store) if before.store else None
+    campaign = Campaign(out, {}, identity.lab_digest(), report, draw_trace, results)
     with progress(err) as bar:
         outcome = _followed(campaign, bar, len(planned))
         try:
             for of, group in groups.items():
                 runner, campaign.hashes = built[of]
-                waiting = campaign.take_kept(group) if resume else group
-                if taken := len(group) - len(waiting):
-                    print(f"{taken} runs are in {out} already, and are taken from there", file=sys.stderr)
-                runner.run(waiting, outcome)
+                waiting = _taken(campaign, group, before)
+                again = campaign.choose([job for job in group if job not in waiting], before.verify)
+                bar.update(bar.task_ids[0], total=len(planned) + len(campaign.verifying))
+                runner.run([*again, *waiting], outcome)
         except KeyboardInterrupt:
             bar.stop()
             print(
                 f"hetlab: interrupted; {campaign.done} of {len(planned)} runs are kept in {out}\n"
-                f"hetlab: to go on: the same command{'' if resume else f' with --resume --out {out}'}",
+                f"hetlab: to go on: the same command{'' if before.resume else f' with --resume --out {out}'}",
                 file=sys.stderr,
             )
             raise typer.Exit(INTERRUPTED) from None
+    if campaign.verified:
+        print(f"{campaign.verified} of the runs that were taken gave the same bytes again", file=sys.stderr)
     return campaign
+
+
+def _taken(campaign: Campaign, group: list[Job], before: Kept) -> list[Job]:
+    """Take what is there, say where it was; returns what is still to be run."""
+    waiting = campaign.take_kept(group) if before.resume else group
+    if number := len(group) - len(waiting):
+        print(f"{number} runs are in {campaign.out} already, and are taken from there", file=sys.stderr)
+    left = campaign.take_stored(waiting) if before.take else waiting
+    if number := len(waiting) - len(left):
+        print(f"{number} runs are in the store {before.store}, and are taken from there", file=sys.stderr)
+    return left
 
 
 def progress(console: Console) -> Progress:
@@ -95,7 +136,7 @@ def _followed(campaign: Campaign, bar: Progress, total: int) -> Outcome:
 
     def outcome(job: Job, error: str | None, wall_s: float) -> None:
         campaign.outcome(job, error, wall_s)
-        over, name = campaign.done + len(campaign.failed), name_of(job)
+        over, name = campaign.done + campaign.verified + len(campaign.failed), name_of(job)
         bar.update(task, completed=over, description=name)
         if not err.is_terminal:
             print(f"{over}/{total} {name} {error or f'{wall_s:.1f} s'}", file=sys.stderr)
@@ -148,7 +189,25 @@ def virtual(machines: int | None, own: Sequence[Path] = (), instead: Sequence[Pa
         k = kernel.kernel(err, patched, own=own)
         modules = kernel.modules(err, k, instead=instead)
         offered.check(planned, offered.offered(k, modules))
-        return VirtualRunner(k.executable, modules, machines), kernel.hashes(k, modules)
+        return VirtualRunner(k.executable, modules, machines), identity.hashes(k, modules)
+
+    return make_runner
+
+
+def virtual_on(
+    told: str | None, machines: int | None, own: Sequence[Path] = (), instead: Sequence[Path] = ()
+) -> RunnerFactory:
+    """Virtual-time machines of this host, or (--cluster) of the workers of a Dask scheduler."""
+    here = virtual(machines, own, instead)
+    if not told or told == LOCAL:
+        return here
+    if own or instead or machines:
+        raise LabError("--cluster: workers have this tree's kernel and modules, and say themselves how many machines")
+    client = cluster.start(told)
+
+    def make_runner(patched: bool, planned: list[Job]) -> tuple[Runner, dict[str, str]]:
+        _runner, hashes = here(patched, planned)
+        return cluster.ClusterRunner(client, patched, hashes, identity.lab_digest(), real_s), hashes
 
     return make_runner
 
@@ -169,8 +228,8 @@ def still_to_run(planned: list[Job], out: Path | None) -> list[Job]:
         if not out:
             waiting += group
             continue
-        kernel.tools(err)
-        hashes, lab = kernel.hashes(k, modules), kernel.lab_digest()
+        programs.tools(err)
+        hashes, lab = identity.hashes(k, modules), identity.lab_digest()
         waiting += [job for job in group if not store.kept(job, out, hashes, lab)]
     return waiting
 
@@ -189,7 +248,7 @@ def emulated(series: str, clock: qemu.Clock, machines: int | None) -> RunnerFact
 
 def this_machine(_patched: bool, _planned: list[Job]) -> tuple[Runner, dict[str, str]]:
     """Namespaces of the running kernel."""
-    return HostRunner(), kernel.host_hashes()
+    return HostRunner(), identity.host_hashes()
 
 
 def two_hosts(options: options.Options) -> RunnerFactory:

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.table import Table
 
 from hetlab import paths
-from hetlab.cli.campaigns import carry_out, virtual
+from hetlab.cli.campaigns import IN_ITS_DIRECTORY, Kept, carry_out, virtual_on
 from hetlab.cli.judged import asked, short
 from hetlab.cli.tables import measured
 from hetlab.judge.case import Case
@@ -38,6 +38,8 @@ class Session:
     machines: int | None
     most: int
     patches: tuple[Path, ...] = ()
+    before: Kept = IN_ITS_DIRECTORY
+    cluster: str | None = None
 
     def gather(self, cases: Sequence[Case], under_test: Sequence[Entrant]) -> tuple[Found, Campaign]:
         """All runs that the cases need, those that are there taken; seeds until the numbers are sharp."""
@@ -62,11 +64,10 @@ class Session:
             found.setdefault(result.scenario, {}).setdefault(label_of(seen), []).append(seen)
 
         failed: list[tuple[Job, str]] = []
+        place = virtual_on(self.cluster, self.machines, self.patches)
         planned, campaign = wanting(failed), None
         while planned or campaign is None:
-            campaign = carry_out(
-                planned, virtual(self.machines, self.patches), self.out, keep, resume=True, tell_others=False
-            )
+            campaign = carry_out(planned, place, self.out, keep, before=self.before, tell_others=False)
             failed += campaign.failed
             planned = wanting(failed)
         campaign.failed = failed

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hetlab.cli.arguments import JsonOption, PatchOption
-from hetlab.cli.campaigns import err, fail_on
+from hetlab.cli.arguments import ClusterOption, JsonOption, PatchOption, StoreOption, VerifyOption
+from hetlab.cli.campaigns import err, fail_on, kept
 from hetlab.cli.candidates import variants_of
 from hetlab.cli.tables import show, terminal_width
 from hetlab.errors import LabError
@@ -77,6 +77,9 @@ def command(
     limits: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML: what decides the exit status")] = None,
     patch: PatchOption = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/judge")] = None,
+    store: StoreOption = None,
+    verify: VerifyOption = 0,
+    cluster: ClusterOption = None,
     as_json: JsonOption = False,
     csv: Annotated[bool, typer.Option("--csv", help="a row for each verdict")] = False,
     parquet: Annotated[bool, typer.Option("--parquet", help="the same; needs --output")] = False,
@@ -105,9 +108,9 @@ def command(
         return
     printing = Printing(as_json, _kind(csv=csv, parquet=parquet, markdown=markdown, latex=latex), output)
     under_test = _under_test(ccs or [], compare, patch or ())
-    session = judging.Session(
-        out or BUILD / "judge", machines, seeds or (QUICK_SEEDS if quick else SEEDS), tuple(patch or ())
-    )
+    most = seeds or (QUICK_SEEDS if quick else SEEDS)
+    before = kept(store, verify, again=False)
+    session = judging.Session(out or BUILD / "judge", machines, most, tuple(patch or ()), before, cluster)
     if matrix:
         _matrix(session, under_test, as_json)
     else:

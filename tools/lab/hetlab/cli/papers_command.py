@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from hetlab.build import kernel
-from hetlab.cli.arguments import AgainOption, FormatOption, MachinesOption
-from hetlab.cli.campaigns import carry_out, err, fail_on, virtual
+from hetlab.cli.arguments import AgainOption, ClusterOption, FormatOption, MachinesOption, StoreOption, VerifyOption
+from hetlab.cli.campaigns import carry_out, err, fail_on, kept, virtual_on
 from hetlab.cli.tables import claims_list, claims_table, show
 from hetlab.paths import BUILD
 
@@ -25,6 +25,9 @@ def claims(
         typer.Option(metavar="FILE", exists=True, dir_okay=False, help="in place of this tree's tcp_*.c of that name"),
     ] = None,
     again: AgainOption = False,
+    store: StoreOption = None,
+    verify: VerifyOption = 0,
+    cluster: ClusterOption = None,
     machines: MachinesOption = None,
 ) -> None:
     """Evaluate the papers' claims: their numbers, ours, the verdict.
@@ -42,7 +45,9 @@ def claims(
     instead = cc or []
     evidence = Evidence(out or BUILD / ("claims-own" if instead else "claims"))
     planned = plan((need for c in chosen for need in c.needs), evidence)
-    campaign = carry_out(planned, virtual(machines, instead=instead), evidence.out, evidence.add, resume=not again)
+    before = kept(store, verify, again)
+    place = virtual_on(cluster, machines, instead=instead)
+    campaign = carry_out(planned, place, evidence.out, evidence.add, before=before)
     evidence.points = play(list(dict.fromkeys(path for c in chosen for path in c.scripts)), instead)
     judged = evaluate.judge(chosen, evidence)
     if as_json or as_markdown:
@@ -62,6 +67,9 @@ def figures(
         typer.Option(metavar="NAME", help="how their names begin, e.g. hybla-; repeatable; default: all"),
     ] = None,
     again: AgainOption = False,
+    store: StoreOption = None,
+    verify: VerifyOption = 0,
+    cluster: ClusterOption = None,
     format_: FormatOption = None,
     machines: MachinesOption = None,
 ) -> None:
@@ -76,7 +84,8 @@ def figures(
     chosen = outputs.select(only or [])
     evidence = Evidence(BUILD / "claims")
     planned = plan(outputs.needs(chosen), evidence)
-    fail_on(carry_out(planned, virtual(machines), evidence.out, evidence.add, resume=not again))
+    before = kept(store, verify, again)
+    fail_on(carry_out(planned, virtual_on(cluster, machines), evidence.out, evidence.add, before=before))
     for path in outputs.write(out, evidence, chosen, format_ or ["png"]):
         print(path)
 

@@ -6,7 +6,7 @@ import time
 
 from rich.console import Console
 
-from hetlab.build import kernel
+from hetlab.build import identity, programs
 from hetlab.errors import LabError
 from hetlab.hosts import connection, options, pair
 from hetlab.machines.runner import Outcome
@@ -23,7 +23,7 @@ class HostsRunner:
         if told.netem == "none":
             console.print(options.NOT_EMULATED, soft_wrap=True)
         if told.traffic == "flowgen":
-            kernel.static_flowgen(os.uname().machine)  # agents do not wait for a compiler
+            programs.static_flowgen(os.uname().machine)  # agents do not wait for a compiler
         self.pair: pair.Pair | None = pair.Pair(told, console)
 
     def run(self, jobs: list[Job], outcome: Outcome) -> None:
@@ -68,4 +68,4 @@ class HostsRunner:
     def hashes(self) -> dict[str, str]:
         """The kernel that sends, the sources of this tree; which modules the hosts have is in each result."""
         assert self.pair
-        return kernel.host_hashes() | {"kernel": self.pair.sender.facts["release"]}
+        return identity.host_hashes() | {"kernel": self.pair.sender.facts["release"]}

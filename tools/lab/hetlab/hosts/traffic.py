@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hetlab.build import kernel
+from hetlab.build import programs
 from hetlab.errors import LabError
 from hetlab.model.flow import Flow
 from hetlab.model.job import Job
@@ -38,7 +38,7 @@ class Flowgen:
         for host in hosts:
             if host.flowgen:
                 continue
-            data = kernel.static_flowgen(host.facts["machine"]).read_bytes()
+            data = programs.static_flowgen(host.facts["machine"]).read_bytes()
             host.flowgen = host.call("put", name="flowgen", data=base64.b64encode(gzip.compress(data)).decode())
             host.call("show", args=[host.flowgen, "--now"])
 

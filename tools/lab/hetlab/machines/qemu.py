@@ -21,6 +21,7 @@ from typing import Literal
 from rich.console import Console
 
 from hetlab.build import kernel as lab
+from hetlab.build import programs
 from hetlab.errors import LabError
 from hetlab.machines import uml
 from hetlab.machines.qemu_files import GUEST_TOP, INIT, INSTALL, LINKS, VM, VmKernel, copy, fresh, pack, root
@@ -168,7 +169,7 @@ def _initrd(kernel: VmKernel, directory: Path, files: dict[str, Path], archives:
     top = own / str(GUEST_TOP)[1:]
     copy(INIT, own / "init")
     copy(directory / "job.sh", own / "job.sh")
-    copy(lab.tools(err), top / "build" / "bin")
+    copy(programs.tools(err), top / "build" / "bin")
     copy(LAB, top / "tools" / "lab")
     if kernel.modules:
         copy(kernel.modules, own / "usr" / "lib" / "modules" / kernel.release)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from hetlab.build import identity
 from hetlab.build import kernel as lab
 from hetlab.errors import LabError
 from hetlab.paths import BUILD, GUEST, TOP, VENV
@@ -90,7 +91,7 @@ def stock(console: Console, series: str) -> VmKernel:
 def hashes(kernel: VmKernel) -> dict[str, str]:
     """What a result was measured with."""
     modules = lab.files_digest([*lab.module_sources(), *lab.qdisc_sources()])
-    return {"kernel": kernel.key, "modules": modules, "commit": lab.commit()}
+    return {"kernel": kernel.key, "modules": modules, "commit": identity.commit()}
 
 
 def _release(series: str) -> str:

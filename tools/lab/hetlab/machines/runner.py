@@ -46,10 +46,10 @@ class Runner(Protocol):
 
 
 class SideBySide:
-    """Each job in a machine of its own, one per CPU, so that no run can influence another."""
+    """Each job in a machine of its own, one per CPU, so that no run can influence another; ``on``: CPUs to use."""
 
-    def __init__(self, machines: int | None = None) -> None:
-        self.cpus = uml.cpus()[: machines or None]
+    def __init__(self, machines: int | None = None, on: list[int] | None = None) -> None:
+        self.cpus = on or uml.cpus()[: machines or None]
 
     def start(self, job: Job, directory: Path, cpu: int) -> "JobInMachine":
         """Start a machine for a job."""
@@ -121,8 +121,10 @@ class JobInMachine:
 class VirtualRunner(SideBySide):
     """Virtual-time machines: User-Mode Linux."""
 
-    def __init__(self, executable: Path, modules: Path, machines: int | None = None) -> None:
-        super().__init__(machines)
+    def __init__(
+        self, executable: Path, modules: Path, machines: int | None = None, on: list[int] | None = None
+    ) -> None:
+        super().__init__(machines, on)
         self.executable = executable
         self.modules = modules
 

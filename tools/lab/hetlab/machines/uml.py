@@ -14,12 +14,16 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from hetlab.build.packed import LIBRARIES, PROGRAMS, manifest
 from hetlab.errors import LabError
 from hetlab.paths import BIN, GUEST, LAB, TRACES, VENV
 
 # Guests start here: 2025-01-01, so that no result depends on the day
 EPOCH_NS = 1_735_689_600 * 10**9
-SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# A pack's programs come last: what the host has, it knows how to run
+SYSTEM_PATH = f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin{f':{PROGRAMS}' if manifest() else ''}"
+# Of a pack's programs
+LOADER = {"LD_LIBRARY_PATH": str(LIBRARIES)} if manifest() else {}
 MEMORY = "1G"
 BOOT_SEED = 1
 
@@ -78,6 +82,7 @@ def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int
         "HOME": os.environ.get("HOME", "/"),
         "LC_ALL": "C.UTF-8",
         "TERM": os.environ.get("TERM", "dumb"),
+        **LOADER,
     }
     exports = "\n".join(f"export {k}={shlex.quote(v)}" for k, v in env.items())
     job.write_text(f"{exports}\n{script}\n")
@@ -99,6 +104,7 @@ def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int
         "quiet",
         "loglevel=3",
         f"PATH={SYSTEM_PATH}",
+        *(f"{name}={value}" for name, value in LOADER.items()),
         f"HETLAB_JOB={job}",
         f"HETLAB_MODULES={modules}",
     ]

@@ -36,7 +36,7 @@ from hetlab.model.job import Job
 from hetlab.model.result import FORMAT_VERSION, RunResult, from_json
 from hetlab.results import metrics, path_delay, santacruz_trace, workloads
 
-DRAFT = ".draft-"
+DRAFT, RESULT = ".draft-", "result.json"
 CAPACITY_BIN_S = 0.1
 
 
@@ -57,7 +57,12 @@ def _write_columns(columns: dict[str, Any], path: Path) -> None:
 
 
 def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float, lab: str) -> RunResult:
-    """Evaluate a finished job, write its directory, return the result; ``lab``: hash of the lab's code, see kept."""
+    """Evaluate a finished job, write its directory, return the result; ``lab``: hash of the lab's code, see kept.
+
+    A job that another machine carried out and evaluated has its result there already.
+    """
+    if (Path(job.dir) / RESULT).exists():
+        return _adopt(job, out)
     raw = metrics.read(job)
     directory = run_dir(out, job)
     result = replace(
@@ -69,7 +74,7 @@ def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float, lab: str) -
         hosts=raw.meta.get("hosts"),
         wall_s=round(wall_s, 3),
     )
-    with _whole(directory) as draft:
+    with whole(directory) as draft:
         _save_series(raw, draft)
         _save_trace(raw, draft)
         for pcap in Path(job.dir).glob("*.pcap"):
@@ -78,6 +83,15 @@ def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float, lab: str) -
         (draft / "result.json").write_text(result.as_json(indent=1) + "\n")
     shutil.rmtree(job.dir)
     return result
+
+
+def _adopt(job: Job, out: Path) -> RunResult:
+    """Take the directory of a result as a run's."""
+    directory = run_dir(out, job)
+    with whole(directory) as draft:
+        shutil.copytree(job.dir, draft, dirs_exist_ok=True)
+    shutil.rmtree(job.dir)
+    return read(directory / RESULT)
 
 
 def own_hashes(job: Job) -> dict[str, str]:
@@ -114,7 +128,7 @@ def other_settings(job: Job, path: Path) -> bool:
 
 
 @contextmanager
-def _whole(directory: Path) -> Iterator[Path]:
+def whole(directory: Path) -> Iterator[Path]:
     """A directory to write to, which becomes the one that is named at the end: whole, or not at all."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=directory.parent))

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The store of results: by content, whole or not at all, checked when it is read; --verify compares the bytes."""
+
+import errno
+import json
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import Hetlab
+from hetlab.cli import campaigns
+from hetlab.errors import LabError
+from hetlab.model import files, jobs
+from hetlab.model.job import Job
+from hetlab.model.result import RunResult
+from hetlab.results import cache, store
+from hetlab.results.campaign import Campaign
+
+pytestmark = pytest.mark.fast
+HASHES, LAB = {"kernel": "k", "modules": "m"}, "lab"
+RUN = ("run", "bulk", "--set", "duration_s=3", "--cc", "reno", "--json")
+
+
+@pytest.fixture
+def job() -> Job:
+    return jobs.make(files.load("bulk"), [jobs.Variant("reno")], [1])[0]
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> cache.Cache:
+    return cache.Cache(str(tmp_path / "store"))
+
+
+def directory(path: Path, text: str = "numbers") -> Path:
+    path.mkdir()
+    (path / "result.json").write_text(json.dumps({"scenario": text, "cc": "reno", "cc_params": {}, "seed": 1}))
+    (path / "flows.parquet").write_bytes(bytes(range(256)))
+    (path / "trace.png").touch()
+    return path
+
+
+def test_what_a_result_depends_on_is_in_its_key(job: Job) -> None:
+    changed: list[tuple[Job, dict[str, str], str]] = [
+        (replace(job, seed=2), HASHES, LAB),
+        (replace(job, cc="cubic"), HASHES, LAB),
+        (replace(job, cc_params={"a": "1"}), HASHES, LAB),
+        (replace(job, trace=True), HASHES, LAB),
+        (replace(job, scenario=replace(job.scenario, duration_s=9.0)), HASHES, LAB),
+        (job, HASHES | {"kernel": "other"}, LAB),
+        (job, HASHES | {"modules": "other"}, LAB),
+        (job, HASHES, "other"),
+    ]
+    keys = {cache.key(*of) for of in changed}
+    assert len(keys) == len(changed)
+    assert cache.key(job, HASHES, LAB) not in keys
+    assert cache.key(replace(job, dir="/else", asked=("x",)), HASHES | {"commit": "c"}, LAB) == cache.key(
+        job, HASHES, LAB
+    ), "where and when it was run does not matter"
+
+
+@pytest.mark.parametrize("where", ["{tmp}/store", "file://{tmp}/store", "memory://store"])
+def test_entries_come_back_as_they_were(where: str, tmp_path: Path) -> None:
+    there = cache.Cache(where.format(tmp=tmp_path))
+    assert list(there.entries()) == [] and there.get("ab12") is None
+    entry = cache.pack(directory(tmp_path / "run"))
+    assert entry == cache.pack(tmp_path / "run")
+    there.put("ab12", entry)
+    assert there.get("ab12") == entry
+    assert [(e.key, e.size) for e in there.entries()] == [("ab12", len(entry))]
+    (tmp_path / "back").mkdir()
+    cache.unpack(entry, tmp_path / "back")
+    assert sorted(p.name for p in (tmp_path / "back").iterdir()) == ["flows.parquet", "result.json"]
+    assert (tmp_path / "back" / "flows.parquet").read_bytes() == bytes(range(256))
+    assert there.describe("ab12") == "numbers reno seed 1"
+    there.remove("ab12")
+    assert there.get("ab12") is None
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b[:200] + b"X" + b[201:], lambda b: b""])
+def test_a_damaged_entry_is_no_result(damage: Any, tmp_path: Path) -> None:
+    entry = damage(cache.pack(directory(tmp_path / "run")))
+    with pytest.raises(cache.CorruptError, match="hash"):
+        cache.unpack(entry, tmp_path)
+
+
+def test_what_is_old_goes_and_of_too_much_the_oldest(there: cache.Cache, tmp_path: Path) -> None:
+    for age_days, name in ((9, "aa1"), (2, "bb2"), (1, "cc3"), (0, "aa4")):
+        there.put(name, b"x" * 100)
+        os.utime(tmp_path / "store" / name[:2] / name, (time.time() - age_days * 86_400,) * 2)
+    left = tmp_path / "store" / "aa" / f"{cache.DRAFT}0"
+    left.touch()
+    os.utime(left, (0, 0))
+    assert [e.key for e in there.collect(None, 5 * 86_400)] == ["aa1"]
+    assert not left.exists(), "of a write that was interrupted"
+    assert [e.key for e in there.collect(250, None)] == ["bb2"]
+    there.get("cc3")
+    assert [e.key for e in there.collect(100, None)] == ["aa4"], "reading is using"
+
+
+def test_a_full_disk_is_said_once_and_costs_no_result(
+    there: cache.Cache, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory(tmp_path / "run")
+    seen: list[RunResult] = []
+    campaign = Campaign(tmp_path / "out", HASHES, LAB, seen.append, shared=there)
+
+    def full(path: str, data: bytes) -> None:
+        Path(path).write_bytes(data[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def saved(*_args: Any) -> RunResult:
+        result: RunResult = SOME
+        return result
+
+    monkeypatch.setattr(there.fs, "pipe_file", full)
+    monkeypatch.setattr(store, "save", saved)
+    monkeypatch.setattr(store, "run_dir", lambda _out, _job: tmp_path / "run")
+    for _ in range(2):
+        campaign.outcome(job, None, 1.0)
+    assert (campaign.done, campaign.failed, len(seen)) == (2, [], 2)
+    said = capsys.readouterr().err
+    assert said.count("No space left on device") == 1 and f"{tmp_path / 'out'} alone" in said
+    assert [p for p in (tmp_path / "store").rglob("*") if p.is_file()] == [], "nor half an entry"
+
+
+class _Some:
+    """A result of which only this is asked."""
+
+    reproducible = True
+
+
+SOME: Any = _Some()
+
+
+def test_none_is_no_store() -> None:
+    assert campaigns.kept("none", 0, again=False).store is None
+    assert campaigns.kept(None, 0, again=True).take is False
+    with pytest.raises(LabError, match="--store strange://x"):
+        cache.Cache("strange://x")
+
+
+@pytest.mark.virtual
+def test_a_second_command_takes_what_the_first_measured(hetlab: Hetlab, tmp_path: Path) -> None:
+    """Another directory, the same bytes; what is damaged is run again; --verify tells a result that was changed."""
+    env = {"HETLAB_STORE": str(tmp_path / "store")}
+
+    def run(name: str, *more: str) -> tuple[dict[str, bytes], str, int]:
+        done = hetlab(*RUN, "--out", tmp_path / name, *more, env=env)
+        files = {p.name: p.read_bytes() for p in (tmp_path / name).rglob("*.*") if p.is_file()}
+        return files, done.stderr, done.returncode
+
+    first, said, status = run("a")
+    assert status == 0 and "are taken" not in said
+    second, said, _status = run("b", "--verify", "100")
+    assert second == first
+    assert f"1 runs are in the store {tmp_path / 'store'}" in said
+    assert "1 of the runs that were taken gave the same bytes again" in said
+
+    (entry,) = (p for p in (tmp_path / "store").rglob("*") if p.is_file())
+    whole = entry.read_bytes()
+    entry.write_bytes(whole[:1000] + b"!" + whole[1001:])
+    third, said, status = run("c")
+    assert status == 0 and "is damaged, its run is carried out again" in said
+    assert third["result.json"] == first["result.json"]
+    assert hetlab("cache", "check", env=env).returncode == 0, "and was put there anew"
+
+    (path,) = (tmp_path / "a").rglob("flows.parquet")
+    path.write_bytes(path.read_bytes() + b"!")
+    _files, said, status = run("a", "--resume", "--verify", "1")
+    assert status == 1 and "other bytes: flows.parquet" in said
+
+    assert hetlab("cache", "size", env=env).stdout.startswith("1 runs, ")
+    assert "bulk" in hetlab("cache", "list", env=env).stdout
+    assert hetlab("cache", "gc", "--most-gb", "0", env=env).stdout.startswith("1 runs, ")
+    assert hetlab("cache", "size", env=env).stdout.startswith("0 runs, ")
