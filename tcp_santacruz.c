@@ -16,8 +16,8 @@
  *	n > op + delta	lower it by n - op, by half at most
  *	op = max(n_op, sqrt(W)/4) + own burst + what the level moves by itself
  *
- * Slow start ends where the level is an eighth of the round trip, or at the rate at which
- * packets leave a queue that grows.
+ * Slow start is paced but for short bursts. It ends where the level is an eighth of the
+ * round trip, or at the rate at which packets leave a queue that grows.
  *
  * Loss. A full queue loses when packets wait longest, a link at any delay: a loss is
  * congestion unless the packet behind it waited less than half of what the queue has
@@ -75,15 +75,14 @@
 #define SANTACRUZ_DRAIN_RTTS	32U
 /* Packets that show the link's rate in slow start: less would be one burst's */
 #define SANTACRUZ_BUSY_PKTS	8U
+/* Slow start sends no longer burst at once: the largest that the stack sends, 64 KiB */
+#define SANTACRUZ_BURST_PKTS	45U
 /* RFC 9406: a delay is a queue from an eighth of the round trip on, 16 ms at most */
 #define SANTACRUZ_STARTUP_SHIFT	3
 #define SANTACRUZ_STARTUP_MAX_US	16000U
-/*
- * Rounds after a drain, or after a reduction, in which the window is neither raised nor
- * reduced: what was out is lost in the first, and what was sent again in the next
- */
+/* Rounds after a drain, or after a reduction, in which the window is neither raised nor reduced */
 #define SANTACRUZ_AFTER_DRAIN	3
-#define SANTACRUZ_AFTER_LOSS	3
+#define SANTACRUZ_AFTER_LOSS	2
 /* Rounds of a drain at least: out, empty, and seen */
 #define SANTACRUZ_DRAIN_ROUNDS	3
 /* A drain is as long as that of other flows with other round trips, to meet theirs */
@@ -656,15 +655,13 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 						     santacruz_n(sc) - op));
 }
 
-/* Neither more nor less than the operating point waits, and the window has had time for it */
+/* The operating point waits, and no more was seen before this round */
 static bool santacruz_holds_op(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	s32 off = santacruz_n(sc) - santacruz_op(sk);
-	s32 tolerance = santacruz_milli_to_q8(READ_ONCE(delta));
 
 	return sc->phase == SANTACRUZ_STEADY && !sc->lowering &&
-	       off >= -tolerance && off <= tolerance;
+	       santacruz_n(sc) >= santacruz_op(sk) - santacruz_milli_to_q8(READ_ONCE(delta));
 }
 
 /*
@@ -852,6 +849,8 @@ static void santacruz_set_cwnd(struct sock *sk, u32 acked)
 	if (cwnd < sc->window && tcp_is_cwnd_limited(sk))
 		cwnd = min(cwnd + acked, sc->window);
 	cwnd = min(cwnd, sc->window);
+	if (cwnd >= SANTACRUZ_BURST_PKTS)
+		cc_window_want_pacing(sk);
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 }
 
