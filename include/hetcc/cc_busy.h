@@ -9,21 +9,6 @@
 
 #include "bw_busy.h"
 
-/* On a short path, waiting means this part of the minimum round trip */
-#define CC_BUSY_WAIT	4
-
-/**
- * cc_busy_wait_us() - waits up to this long count as no queue
- * @queue_ms: the module's parameter, milliseconds, at most 4294967
- * @rtt_min_us: minimum round trip
- *
- * Return: microseconds.
- */
-static inline u32 cc_busy_wait_us(u32 queue_ms, u32 rtt_min_us)
-{
-	return min_t(u32, queue_ms * USEC_PER_MSEC, rtt_min_us / CC_BUSY_WAIT);
-}
-
 /**
  * cc_busy_add() - account for one ACK
  * @tp: socket

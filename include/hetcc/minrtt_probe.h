@@ -51,6 +51,7 @@ enum minrtt_probe_event {
  * @left: rounds until the next probe, or until the end of this one
  * @every: rounds to rest after two probes
  * @probing: a probe is open
+ * @stood: no packet of the round before came near the minimum
  */
 struct minrtt_probe {
 	u32 min_us;
@@ -59,6 +60,7 @@ struct minrtt_probe {
 	u8 left;
 	u8 every;
 	bool probing;
+	bool stood;
 };
 
 static inline void minrtt_probe_rest(struct minrtt_probe *p, u32 rounds)
@@ -84,7 +86,21 @@ static inline void minrtt_probe_init(struct minrtt_probe *p, u32 min_us)
 {
 	p->min_us = min_us;
 	p->round_us = MINRTT_PROBE_NONE;
+	p->stood = false;
 	minrtt_probe_known(p, MINRTT_PROBE_ROUNDS);
+}
+
+/**
+ * minrtt_probe_stands() - does a queue stand?
+ * @p: state
+ * @wait_us: waits up to this long count as no queue
+ *
+ * Return: no packet came near the minimum for one to two rounds.
+ */
+static inline bool minrtt_probe_stands(const struct minrtt_probe *p,
+				       u32 wait_us)
+{
+	return p->stood && p->round_us - p->min_us > wait_us;
 }
 
 /**
@@ -140,7 +156,8 @@ static inline enum minrtt_probe_event minrtt_probe_round(struct minrtt_probe *p,
 	p->round_us = MINRTT_PROBE_NONE;
 	if (round_us == MINRTT_PROBE_NONE)
 		return MINRTT_PROBE_GO_ON;
-	if (round_us - p->min_us <= wait_us) {
+	p->stood = round_us - p->min_us > wait_us;
+	if (!p->stood) {
 		minrtt_probe_known(p, probed ? MINRTT_PROBE_REST :
 				   clamp_t(u32, p->left, MINRTT_PROBE_ROUNDS,
 					   MINRTT_PROBE_REST));

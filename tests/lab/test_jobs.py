@@ -56,10 +56,10 @@ def test_parameters_come_over_a_preset() -> None:
     more = jobs.parse_cc("santacruz@paper:n_op=2")
     assert more.params == jobs.parse_cc("santacruz@paper").params | {"n_op": "2"}
     assert label(more.cc, more.params) == "santacruz@paper:n_op=2"
-    other = jobs.parse_cc("hybla_ext@paper:pacing=1")
+    other = jobs.parse_cc("hybla_paper@unspaced:pacing=1")
     assert other.params["pacing"] == "1"
-    assert label(other.cc, other.params) == "hybla_ext@spaced:pacing=1", "paper is what it is no more"
-    assert label("hybla_ext", {"response": "0", "hoe": "0"}) == "hybla_ext:hoe=0,response=0"
+    assert label(other.cc, other.params) == "hybla_paper:pacing=1", "unspaced is what it is no more"
+    assert label("hybla_ext", {"pacing": "0", "hoe": "0"}) == "hybla_ext:hoe=0,pacing=0"
 
 
 @pytest.mark.parametrize(

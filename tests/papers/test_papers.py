@@ -153,7 +153,7 @@ def test_rho_of_one_is_reno(run_json: Run, tmp_path: Path) -> None:
     """Below rtt0 the window's course is Reno's, to the segment."""
     from hetlab.results.store import series
 
-    ccs = ("--cc", "hybla_ext:pacing=0,hoe=0,init_ssthresh=65536,rtt0_ms=500", "--cc", "reno")
+    ccs = ("--cc", "hybla_paper:pacing=0,hoe=0,init_ssthresh=65536,rtt0_ms=500", "--cc", "reno")
     run_json("bulk", *ccs, "--set", "duration_s=30", "--out", tmp_path)
     (ours, reno) = (series(p, "flows") for p in sorted((tmp_path / "bulk").glob("*/seed-1")))
     assert ours["cwnd"] == reno["cwnd"]
