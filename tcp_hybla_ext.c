@@ -274,7 +274,7 @@ static struct tcp_congestion_ops hybla_paper_ops __read_mostly = {
  * @lost: tp->lost at the latest look
  * @rtt_us: latest round trip
  * @claim_wnd: in its place: window at the end of the train, while @claimed
- * @claim_delivered: tp->delivered then
+ * @claim_end: tp->delivered when all that was out then has arrived
  * @claim_us: longest wait on a path as fast as the train says
  * @first: in the first slow start, initial ssthresh still to be estimated
  * @settled: ssthresh is the estimated bandwidth-delay product, nothing lost yet
@@ -291,7 +291,7 @@ struct hybla {
 		u32 wnd;
 		u32 claim_wnd;
 	};
-	u32 claim_delivered;
+	u32 claim_end;
 	u32 claim_us;
 	u32 lost;
 	u32 rtt_us;
@@ -332,6 +332,8 @@ static void hybla_init(struct sock *sk)
 	h->first = hybla_begin(sk, &rho, min_us);
 	if (!h->first)
 		full_queue_init(&h->full);
+	/* The stack does so for modules that leave the window to it */
+	cc_window_pace(sk);
 }
 
 /* Segments that are newly lost */
@@ -468,7 +470,7 @@ static void hybla_claim(struct sock *sk, u32 span_us)
 	h->settled = true;
 	h->claimed = true;
 	h->claim_wnd = tcp_snd_cwnd(tp);
-	h->claim_delivered = tp->delivered;
+	h->claim_end = tp->delivered + tcp_packets_in_flight(tp);
 	h->claim_us = span_us + cc_path_least_us(&h->path);
 }
 
@@ -496,16 +498,15 @@ static void hybla_check_claim(struct sock *sk, u32 rtt_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 since = tp->delivered - h->claim_delivered;
+	s32 past = tp->delivered - h->claim_end;
 
-	if (since > h->claim_wnd) {
+	if (past > (s32)h->claim_wnd) {
 		h->claimed = false;
-	} else if (rtt_us > h->path.min_us + h->claim_us) {
+	} else if (past <= 0 && rtt_us > h->path.min_us + h->claim_us) {
 		h->claimed = false;
 		h->settled = false;
 		WRITE_ONCE(tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
-		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp),
-					 h->claim_wnd + since));
+		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), h->claim_wnd));
 	}
 }
 

@@ -105,6 +105,7 @@ static void westwood_init(struct sock *sk)
 	full_queue_init(&w->full);
 	w->paper = READ_ONCE(paper);
 	w->gfr_stamp = (u16)tcp_jiffies32;
+	cc_window_pace(sk);
 }
 
 /* Bytes per second, 0 while there is no estimate */
@@ -368,9 +369,7 @@ static void westwood_gradual(struct sock *sk)
 		return;
 	w->gfr_stamp = now;
 	bdp = westwood_target(sk);
-	/* In a recovery of ours the window is the threshold */
-	if (cwnd < bdp && (cwnd > tp->snd_ssthresh ||
-			   (!w->paper && cwnd == tp->snd_ssthresh)))
+	if (cwnd > tp->snd_ssthresh && cwnd < bdp)
 		westwood_raise_ssthresh(sk, tp->snd_ssthresh +
 					    (bdp - tp->snd_ssthresh) / 2);
 }

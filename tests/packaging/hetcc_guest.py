@@ -415,7 +415,10 @@ def case_set_keep() -> None:
     hetcc("set", "--keep", "rtt0_ms=40", "init_ssthresh=64")
     hetcc("set", "--keep", "rtt0_ms=45")
     before = "options tcp_santacruz drain_s=5\n"
-    assert MODPROBE_CONF.read_text() == f"{before}options tcp_hybla_ext init_ssthresh=64\noptions tcp_hybla_ext rtt0_ms=45\n"
+    assert (
+        MODPROBE_CONF.read_text()
+        == f"{before}options tcp_hybla_ext init_ssthresh=64\noptions tcp_hybla_ext rtt0_ms=45\n"
+    )
     assert "refused" in hetcc("set", "--keep", "rtt0_ms=900", status=1) and "900" not in MODPROBE_CONF.read_text()
     shell("rmmod tcp_hybla_ext; modprobe tcp_hybla_ext")
     assert parameter("tcp_hybla_ext", "rtt0_ms") == "45" and parameter("tcp_hybla_ext", "init_ssthresh") == "64"
