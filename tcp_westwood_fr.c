@@ -21,7 +21,7 @@
  * paper=1 has these rules. By default, what each gains in docs/westwood_fr.md:
  *  - samples of the bandwidth where the bottleneck was busy with us (bw_busy.h);
  *  - a loss beside a queue that stands, or of one that is full (full_queue.h), leaves
- *    BETA of the window at most; any other one nothing less than the window;
+ *    half of the window at most; any other one nothing less than the window;
  *  - until a busy stretch was seen BWE is a lower bound: a loss then does not end
  *    slow start; the stretch does, at BWE * RTTmin;
  *  - no queue: GFR takes a quarter more than the window for BWE * RTTmin;
@@ -58,9 +58,8 @@
 #define WESTWOOD_ALPHA_PERMILLE	800U
 /* Shortest busy stretch, part of RTTmin */
 #define WESTWOOD_TRAIN		16
-/* Most of the window that congestion leaves: CUBIC's, and not less of a proven pipe */
-#define WESTWOOD_BETA_MILLI	500U
-#define WESTWOOD_LEAST		2
+/* Congestion takes this part of the window at least, as Reno's */
+#define WESTWOOD_CUT		2
 /* Where nothing waits GFR looks for this part more, and takes half of it at once */
 #define WESTWOOD_SEARCH		4
 /* The paper's interval */
@@ -184,12 +183,12 @@ static u32 westwood_congested(struct sock *sk, u32 cwnd)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	u32 bdp = westwood_bdp(sk, FIXED_MILLI);
-	u32 most = fixed_mul_div(cwnd, WESTWOOD_BETA_MILLI, FIXED_MILLI);
+	u32 most = cwnd - cwnd / WESTWOOD_CUT;
 
 	w->cut = true;
 	bw_busy_congested(&w->busy);
 	if (w->busy.proven)
-		most = min(max(most, bdp / WESTWOOD_LEAST), bdp);
+		most = min(most, bdp);
 	return westwood_bounded(sk, most);
 }
 
