@@ -471,7 +471,9 @@ static void hybla_claim(struct sock *sk, u32 span_us)
 	h->claimed = true;
 	h->claim_wnd = tcp_snd_cwnd(tp);
 	h->claim_end = tp->delivered + tcp_packets_in_flight(tp);
-	h->claim_us = span_us + cc_path_least_us(&h->path);
+	/* The ten that leave unspaced, and a packet of two more, are twice a train */
+	h->claim_us = fixed_sat_u32(2ULL * span_us +
+				    cc_path_least_us(&h->path));
 }
 
 static void hybla_first(struct sock *sk, u32 pkts)

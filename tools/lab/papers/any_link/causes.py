@@ -5,6 +5,14 @@ REFERENCE = (
     "beside flows of its own round trip of 40 ms rho is 1.6, and that is the share of Reno's which both laws of Hybla "
     "hold; losses of a spaced flow are fewer than those of bursts"
 )
+RETURN_QUEUE = (
+    "the ACKs' own queue spaces them, which is taken for a busy bottleneck: the estimate is what the return path lets "
+    "through, and ends slow start there"
+)
+LATE = (
+    "a flow that begins while a queue stands takes the standing queue for its path, and GFR looks for more where "
+    "nothing seems to wait"
+)
 JITTER = (
     "in slots no packet comes near the minimum round trip for rounds, which looks like a queue that stands: losses "
     "there count as congestion, and probes hold the window down"

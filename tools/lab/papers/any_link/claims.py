@@ -130,6 +130,7 @@ EVEN = {HYBLA: 0.95, FR: 0.8, GFR: 0.8}
     "any_link-geo-four",
     paper="four flows behind one GEO queue, begun 10 s apart: Jain 0.95 with hybla_ext, 0.8 with westwood",
     needs=FOUR.values(),
+    cause=causes.LATE,
     cost_s=30,
 )
 def four(e: Evidence) -> Verdict:
@@ -164,7 +165,12 @@ def slots(e: Evidence) -> Verdict:
 THIN = {cc: RunKey("any_link-asym", cc) for cc in (*BOTH, "reno")}
 
 
-@claim("any_link-asym", paper="a return path of a hundredth: at least Reno's goodput", needs=THIN.values())
+@claim(
+    "any_link-asym",
+    paper="a return path of a hundredth: at least Reno's goodput",
+    needs=THIN.values(),
+    cause=causes.RETURN_QUEUE,
+)
 def thin(e: Evidence) -> Verdict:
     """hybla_ext and westwood_fr."""
     got = {cc: steady(e, run) for cc, run in THIN.items()}
