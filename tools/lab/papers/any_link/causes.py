@@ -13,6 +13,10 @@ LATE = (
     "a flow that begins while a queue stands takes the standing queue for its path, and GFR looks for more where "
     "nothing seems to wait"
 )
+LEARNS = (
+    "two or three losses tell a full queue; until then, and where GFR looks for more since nothing waits for 4 ms, the "
+    "window stays above what the path takes, and losses in two round trips halve it twice"
+)
 JITTER = (
     "in slots no packet comes near the minimum round trip for rounds, which looks like a queue that stands: losses "
     "there count as congestion, and probes hold the window down"

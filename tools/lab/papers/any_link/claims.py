@@ -80,6 +80,7 @@ ABOUT = 0.98  # of Reno's: where its sawtooth stands when the run ends
         for mbit in RATES_MBIT
         for pkts in (5, 10, 30)
     ],
+    cause=causes.LEARNS,
     cost_s=40,
 )
 def alone(e: Evidence) -> Verdict:
