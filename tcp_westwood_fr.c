@@ -171,6 +171,17 @@ static bool westwood_is_congested(const struct sock *sk)
 	       full_queue_is_it(&w->full);
 }
 
+/* The same at a loss, which may be none of those that say so */
+static bool westwood_lost_by_queue(const struct sock *sk)
+{
+	const struct westwood *w = inet_csk_ca(sk);
+
+	return westwood_is_congested(sk) &&
+	       (full_queue_is_here(&w->full) ||
+		bw_busy_standing_us(&w->busy) >
+		cc_path_wait_us(tcp_sk(sk), &w->path));
+}
+
 static u32 westwood_bounded(const struct sock *sk, u32 ssthresh)
 {
 	u32 most = min_t(u32, tcp_sk(sk)->snd_cwnd_clamp, TCP_INFINITE_SSTHRESH);
@@ -222,7 +233,7 @@ static u32 westwood_ssthresh_busy(struct sock *sk)
 
 	if (cc_window_is_marked(tcp_sk(sk)))
 		return cc_window_marked(cwnd);
-	if (westwood_is_congested(sk))
+	if (westwood_lost_by_queue(sk))
 		return westwood_congested(sk, cwnd);
 	return westwood_bounded(sk, max(cwnd, westwood_room(sk)));
 }
@@ -269,7 +280,7 @@ static void westwood_recover(struct sock *sk, u32 pkts, u32 lost)
 		tcp_snd_cwnd_set(tp, max(tp->snd_ssthresh, flight + !!lost));
 		return;
 	}
-	if (lost && !w->cut && westwood_is_congested(sk))
+	if (lost && !w->cut && westwood_lost_by_queue(sk))
 		WRITE_ONCE(tp->snd_ssthresh,
 			   westwood_congested(sk, tp->prior_cwnd));
 	tcp_snd_cwnd_set(tp, max(min(tp->snd_ssthresh,

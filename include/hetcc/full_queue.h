@@ -150,6 +150,19 @@ static inline bool full_queue_is_it(const struct full_queue *q)
 }
 
 /**
+ * full_queue_is_here() - does the latest loss lie as those of a full queue do?
+ * @q: state
+ *
+ * Return: beside it packets waited longer than others, or more is lost than a link may
+ * lose.
+ */
+static inline bool full_queue_is_here(const struct full_queue *q)
+{
+	return full_queue_compare(q) > FULL_QUEUE_TIE_NONE ||
+	       q->rate > FULL_QUEUE_CEILING;
+}
+
+/**
  * full_queue_may_be() - can they be?
  * @q: state
  *

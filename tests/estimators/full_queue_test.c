@@ -153,10 +153,13 @@ static void test_edge(void)
 	full_queue_add(&q, MIN_US, MIN_US, true, false);
 	full_queue_add(&q, MIN_US, MIN_US, true, false);
 	EXPECT_EQ(q.edge, 256, "stays");
+	EXPECT_TRUE(full_queue_is_here(&q), "a long wait beside it");
 	full_queue_add(&q, MIN_US + MIN_US / 2, MIN_US, true, true);
 	EXPECT_EQ(q.edge, 128, "a new gap");
 	full_queue_add(&q, MIN_US / 2, MIN_US, false, false);
 	EXPECT_EQ(q.last, 0, "below the minimum");
+	full_queue_add(&q, MIN_US, MIN_US, false, false);
+	EXPECT_TRUE(!full_queue_is_here(&q), "none");
 }
 
 static void test_edges_of_numbers(void)
