@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures of made-up runs that can be computed by hand, verdicts, and the cases of the gauntlet."""
 
+import io
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -12,7 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
+from hetlab.cli import judge as judging
+from hetlab.cli import tables
 from hetlab.errors import LabError
 from hetlab.judge import case, compare, curves, limits, matrix, measures, plan, scorecard, states, verdict
 from hetlab.judge.seen import PAYLOAD_SHARE, Seen
@@ -426,6 +430,37 @@ def cell(number: int, cc: str, *values: float) -> verdict.Cell:
     return verdict.Cell(ONE, cc, j, verdict._word(j, ours, limit), ours, limit)
 
 
+@pytest.mark.parametrize(("width", "ccs", "intervals"), [(80, 3, False), (80, 9, False), (200, 3, True)])
+def test_no_verdict_is_cut_on_the_terminal(width: int, ccs: int, intervals: bool) -> None:
+    """80 columns cut the names of cases and the marks; they lack the intervals now, and say so."""
+    text = io.StringIO()
+    names = [f"congestion_{i}" for i in range(ccs)]
+    cells = [cell(number, name, 0.123, 1234.0) for number in range(len(ONE.judge)) for name in names]
+    console = Console(width=width, file=text, force_terminal=True, color_system=None, markup=False)
+    tables.show(judging.verdicts_table(cells, width), to=console)
+    said = text.getvalue()
+    assert "\u2026" not in said and "+ passed  - failed" in said and "(s)" in said
+    assert all(word in said.split() for word in (*names, "x-one", "passed"))
+    assert ("617 (" in said) == intervals and ("intervals:" in said) != intervals
+    if ccs == 3:
+        assert max(len(line.rstrip()) for line in said.splitlines()) <= width
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_no_change_is_cut_on_the_terminal(width: int) -> None:
+    """80 columns cut what is asked and the line of sums."""
+    text = io.StringIO()
+    values = {"a": (0.1234, 1234.5), "b": (0.4321, 4321.5)}
+    cells = [cell(number, name, *of) for number in range(len(ONE.judge)) for name, of in values.items()]
+    console = Console(width=width, file=text, force_terminal=True, color_system=None, markup=False)
+    found = compare.differences(cells, "a", "b")
+    tables.show(judging.changes_table(found, width), to=console)
+    said = text.getvalue()
+    assert "\u2026" not in said and "x-one" in said and max(len(line.rstrip()) for line in said.splitlines()) <= width
+    assert "all: 0 better, 0 worse, 0 changed, 4 open, 0 same" in " ".join(said.split())
+    assert ("617 (" in said) == (width == 200)
+
+
 @pytest.mark.parametrize(
     ("number", "before", "after", "word"),
     [
@@ -518,11 +553,13 @@ def test_networks_of_the_matrix() -> None:
 
 
 def test_pairs_of_the_matrix() -> None:
-    """Three: 6 pairs where round trips are equal, 9 else; alone in one place, or in both; 2 seeds."""
+    """Three: 6 pairs where round trips are equal, 9 else; alone in one place, or in both; 2 seeds, of all the first one
+    before the second, so that what an interruption leaves is of every network."""
     three = plan.entrants([Variant("cubic"), Variant("bbr"), Variant("reno")])
     jobs = matrix.wanting(three, {}, Path("/scratch"))
     assert len(jobs) == 2 * 8 * ((6 + 3) + (9 + 3 + 3))
     assert len({(job.name, job.cc, job.seed) for job in jobs}) == len(jobs)
+    assert [job.seed for job in jobs] == [1] * (len(jobs) // 2) + [2] * (len(jobs) // 2)
     with pytest.raises(LabError, match="parameters"):
         matrix.check(plan.entrants([Variant("bbr", {"x": "1"})]))
 

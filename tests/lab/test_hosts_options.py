@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from hetlab.errors import LabError
-from hetlab.hosts import connection, netem, options, remote_host, traffic
+from hetlab.hosts import connection, netem, options, remote_agent, remote_host, traffic
 from hetlab.model import files, jobs, resolve
 from hetlab.model.flow import Flow
 from hetlab.model.scenario import Experiment
@@ -244,3 +244,10 @@ def test_a_failed_login_says_which_step(
 def test_the_title_says_whose_links_are_missing() -> None:
     assert "links not emulated" in planned("bulk").title
     assert "links not emulated" not in planned("bulk", netem="receiver").title
+
+
+def test_two_hosts_behind_one_address_are_told_what_to_give() -> None:
+    """Two machines behind address translation may both have 10.0.2.15."""
+    worker = object.__new__(remote_agent.Worker)
+    with pytest.raises(remote_host.Refused, match=r"127\.0\.0\.1 is an address of this host itself: give --receiver-"):
+        worker.do_route("127.0.0.1")

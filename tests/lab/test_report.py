@@ -20,6 +20,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from hetlab.cli import tables
+from hetlab.cli.campaigns import name_of, progress
+from hetlab.cli.planned import plan_tables
 from hetlab.errors import LabError
 from hetlab.hosts import options
 from hetlab.model import files, jobs, resolve
@@ -405,6 +407,34 @@ def test_no_number_is_cut_on_the_terminal(width: int) -> None:
     for run in runs:
         for column in columns:
             assert column.text(column.value(run)) in text.getvalue().split()
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_a_plan_names_each_point_whole(width: int) -> None:
+    """80 columns broke the names of points; they stand above then."""
+    text = io.StringIO()
+    loaded = files.load("real_networks-loss", ['sweep={"link.bottleneck.forward.delay_ms"=[5, 10]}'])
+    planned = jobs.make(loaded, [jobs.Variant("reno"), jobs.Variant("hybla_ext", {"rtt0_ms": "40"})], [1, 2])
+    console = Console(width=width, file=text, force_terminal=True, color_system=None, markup=False)
+    tables.show(*plan_tables(planned, 2, width), to=console)
+    lines = [line.rstrip() for line in text.getvalue().splitlines()]
+    assert max(map(len, lines)) <= width
+    for name in dict.fromkeys(job.name for job in planned):
+        assert (name in lines) == (width == 80) and name in text.getvalue()
+    assert sum("hybla_ext:rtt0_ms=40" in line for line in lines) == 2
+    assert re.search(r"^all +8 +\d+ s +\d+ s on 2 CPUs$", lines[-1])
+
+
+def test_runs_are_told_apart_while_they_go() -> None:
+    """The seed and the parameters were missing, and on 80 columns a long name took the place of the bar."""
+    (point,) = files.load("bulk")
+    planned = jobs.make([point], [jobs.Variant("santacruz", {"n_op": n}) for n in ("3", "4")], [1, 2])
+    assert len({name_of(job) for job in planned}) == 4
+    text = io.StringIO()
+    console = Console(width=80, file=text, force_terminal=True, color_system=None)
+    with progress(console) as bar:
+        bar.add_task("x" * 100 + " seed 7", total=300, completed=17)
+    assert re.search(r"17/300 \S+ +0:00:00 xxxx", text.getvalue())
 
 
 @pytest.mark.parametrize("width", [80, 200])

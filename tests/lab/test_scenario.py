@@ -268,6 +268,12 @@ FAULTS = {
     "word for a number": ("duration_s = 5", 'duration_s = "long"', ["duration_s", "'long'"]),
     "unknown key": ("duration_s = 5", "duration_s = 5\nspeed = 3", ["speed"]),
     "key without its unit": ("duration_s = 5", "duration = 5", ["duration = 5", "did you mean duration_s?"]),
+    "key of a table that is one itself": (
+        "delay_ms = 10",
+        "delay_ms = 10, loss_percent = 1",
+        ["link.wire.forward.loss_percent = 1: there is no such key; did you mean loss?"],
+    ),
+    "begin of a key": ("rate_mbit = 8", "rate = 8", ["did you mean rate_mbit or "]),
     "unknown key in a link": ("delay_ms = 10", "delay = 10", ["link.wire.forward.delay", "did you mean delay_ms?"]),
     "unknown key of a loss": (
         "delay_ms = 10",

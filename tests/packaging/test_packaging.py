@@ -247,6 +247,30 @@ def test_status_says_what_a_signature_is_worth(taint: str, signer: str, notes: l
     assert ok(run("python3", "-c", code, PYTHONPATH=str(COMMAND))) == "True\n"
 
 
+FOLDED = """
+import contextlib, io, os
+from hetcc.status import say
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+with contextlib.redirect_stdout(Terminal()) as shown:
+    say(os.environ["LINE"])
+print(shown.getvalue(), end="")
+say(os.environ["LINE"])
+"""
+
+
+@pytest.mark.fast
+def test_status_is_folded_between_words_on_a_terminal() -> None:
+    """Lines of 160 characters were cut within words; what is no terminal gets them whole."""
+    line = f"{'tcp_santacruz':16} {' '.join(f'parameter_{i}={i}' for i in range(20))}"
+    *folded, whole = ok(run("python3", "-c", FOLDED, PYTHONPATH=str(COMMAND), LINE=line, COLUMNS="80")).splitlines()
+    assert whole == line
+    assert max(map(len, folded)) <= 80 and len(folded) > 3
+    assert [text[:17].strip() for text in folded] == ["tcp_santacruz", *[""] * (len(folded) - 1)]
+    assert " ".join(" ".join(folded).split()) == " ".join(line.split())
+
+
 def test_tcp_info(tmp_path: Path) -> None:
     """The fields stand where linux/tcp.h has them."""
     ours = ok(run("python3", "-c", LAYOUT, PYTHONPATH=str(COMMAND)))

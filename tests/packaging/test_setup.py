@@ -126,6 +126,22 @@ def test_a_build_of_somebody_else_is_named(tmp_path: Path, command: str) -> None
 
 
 @pytest.mark.build
+@pytest.mark.parametrize("command", ["table {}", "report {}", "run {}"])
+def test_a_path_of_somebody_else_is_named(tmp_path: Path, command: str) -> None:
+    """Ended in a traceback."""
+    build, closed = tmp_path / "build", tmp_path / "closed"
+    build.mkdir()
+    build.chmod(0o777)
+    (build / "venv").symlink_to(tmp_path / "top" / "build" / "venv")
+    closed.mkdir()
+    closed.chmod(0)
+    own = {"HETCC_BUILD": str(build), "HOME": str(build), "PYTHONPATH": f"{tmp_path}/top/tools/lab"}
+    done = as_another(tmp_path, f"tools/hetlab {command.format(closed / 'x.c')}", **own)
+    closed.chmod(0o700)
+    assert (done.returncode, done.stderr) == (2, f"hetlab: {closed / 'x.c'}: Permission denied\n")
+
+
+@pytest.mark.build
 def test_modules_are_not_built_in_a_tree_of_somebody_else(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir()

@@ -12,6 +12,9 @@ WORST = ("none", "fail", "open", "pass")
 # A line of a document has room for some of many
 DETAILED = ("reno", "cubic", "bbr", "santacruz", "westwood_fr", "westwood_gfr", "hybla_ext")
 
+# Round trip of the first flow of a coexistence matrix
+EQUAL_MS = 50
+
 Row = dict[str, Any]
 
 
@@ -68,3 +71,26 @@ def groups(name: str) -> dict[str, dict[str, str]]:
     return {
         g: {cc: f"{words.count('pass')}/{len(words)}" for cc, words in by.items()} for g, by in sorted(found.items())
     }
+
+
+def networks(name: str, other_ms: int) -> list[str]:
+    """Bottlenecks of a coexistence matrix with this second round trip: ``8 Mbit/s, 0.5 BDP``."""
+    return list(dict.fromkeys(_network(row) for row in rows(name) if row["net"]["other_ms"] == other_ms))
+
+
+def _network(row: Row) -> str:
+    queue = row["net"]["queue"]
+    return f"{row['net']['rate_mbit']:g} Mbit/s, {queue if queue == 'fq_codel' else queue + ' BDP'}"
+
+
+def shares(name: str, other_ms: int) -> dict[str, dict[str, str]]:
+    """Of each pair, ``ROW beside COLUMN``, the row's goodput in percent of half of what both get, by network.
+
+    Where the round trips are equal, one side of a pair says it all.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for row in rows(name):
+        turned = f"{row['column']} beside {row['row']}"
+        if row["net"]["other_ms"] == other_ms and (_network(row) not in found.get(turned, {}) or other_ms != EQUAL_MS):
+            found.setdefault(f"{row['row']} beside {row['column']}", {})[_network(row)] = f"{100 * row['share']:.0f}"
+    return found

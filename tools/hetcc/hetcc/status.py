@@ -5,6 +5,9 @@ import argparse
 import json
 import os
 import re
+import shutil
+import sys
+import textwrap
 from typing import Any
 
 from .diag import connections, name_users
@@ -13,6 +16,9 @@ from .modules import IPV4, MODULES, available, module_status, read, signature
 from .parameters import CONF, kept_value, parameter_names
 from .routes import routes
 from .undo import SYSCTL, SYSCTL_CONF, steps, text_of
+
+TEXT_AT = 17  # column of what stands behind a name
+NARROWEST = 40  # a narrower terminal folds by itself
 
 
 def status() -> dict[str, Any]:
@@ -55,28 +61,35 @@ def parameters_at_boot(module: str) -> dict[str, Any]:
     return {"parameters_kept": {name: value for name, value in kept.items() if value is not None}}
 
 
+def say(line: str) -> None:
+    """Print a line, on a terminal folded between words at its width."""
+    width = max(shutil.get_terminal_size().columns, NARROWEST) if sys.stdout.isatty() else sys.maxsize
+    indent = " " * TEXT_AT
+    print(textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
+
+
 def show_module(name: str, said: dict[str, Any]) -> None:
     """A paragraph about a module."""
     if not said["loaded"]:
-        print(f"{name:16} not loaded{'' if said['installed'] else ', not installed for this kernel'}")
+        say(f"{name:16} not loaded{'' if said['installed'] else ', not installed for this kernel'}")
         return
     notes = signature(said["taint"], said["signer"])
     if said["file_differs"]:
         notes.append("the installed file is another one: hetcc unload, modprobe")
-    print(f"{name:16} {said['version']} {said['srcversion']}, references {said['references']}; {', '.join(notes)}")
+    say(f"{name:16} {said['version']} {said['srcversion']}, references {said['references']}; {', '.join(notes)}")
     words = [
         f"{key}={p['value']}" + (f" (default {p['default']})" if p["changed"] else "")
         for key, p in said["parameters"].items()
     ]
-    print(f"{'':16} {' '.join(words)}")
+    say(f"{'':16} {' '.join(words)}")
     if said["parameters_kept"]:
-        print(f"{'':16} kept: {' '.join(f'{key}={value}' for key, value in said['parameters_kept'].items())}")
+        say(f"{'':16} kept: {' '.join(f'{key}={value}' for key, value in said['parameters_kept'].items())}")
 
 
 def show_connection(said: dict[str, Any]) -> None:
     """Two lines about a connection."""
     who = ", ".join(said["users"]) or "-"
-    print(f"  {said['cc']:12} {said['local']} > {said['remote']} {said['state']} {who}")
+    say(f"  {said['cc']:12} {said['local']} > {said['remote']} {said['state']} {who}")
     if "cwnd_pkts" not in said:
         return
     words = [f"cwnd {said['cwnd_pkts']}", f"rtt {said['rtt_us'] / 1000:g} ms"]
@@ -90,7 +103,7 @@ def show_connection(said: dict[str, Any]) -> None:
         words.append(f"bandwidth {said['bandwidth_mbit']:g} Mbit/s" if known else "no bandwidth estimate yet")
     if "rho" in said:
         words.append(f"rho {said['rho']:g}")
-    print(f"  {'':12} {', '.join(words)}")
+    say(f"  {'':12} {', '.join(words)}")
 
 
 def command_status(args: argparse.Namespace) -> None:
@@ -102,15 +115,15 @@ def command_status(args: argparse.Namespace) -> None:
     for name, module in said["modules"].items():
         show_module(name, module)
     boot = f", at boot {said['default_at_boot']}" if said["default_at_boot"] else ""
-    print(f"default          {said['default']}{boot}")
-    print(f"allowed          {' '.join(said['allowed'])}")
+    say(f"default          {said['default']}{boot}")
+    say(f"allowed          {' '.join(said['allowed'])}")
     for route in said["routes"]:
-        print(f"route            {route['route']}")
+        say(f"route            {route['route']}")
     for route in said["kept_routes"]:
         words = f"{route['prefix']} congctl {'lock ' if route['lock'] else ''}{route['congctl']}"
-        print(f"kept route       {words} (hetcc-routes.service: {said['kept_routes_service']})")
-    print(f"connections      {len(said['connections'])}")
+        say(f"kept route       {words} (hetcc-routes.service: {said['kept_routes_service']})")
+    say(f"connections      {len(said['connections'])}")
     for connection in said["connections"]:
         show_connection(connection)
     if said["changes_to_undo"]:
-        print(f"hetcc undo takes back {said['changes_to_undo']} changes")
+        say(f"hetcc undo takes back {said['changes_to_undo']} changes")

@@ -28,11 +28,12 @@ def skew_object(ppm: float, offset_s: float = 0, stands: bool = False) -> str:
 
 
 def not_ours(error: OSError) -> str:
-    """What to do where this user may not write to BUILD; empty if the error is another one."""
-    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
-    if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS) or not (path and path.is_relative_to(BUILD)):
+    """Which path this user may not use, and what to do if it is in BUILD; empty if the error is another one."""
+    if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS) or not isinstance(error.filename, str | bytes):
         return ""
-    return f"{path}: {error.strerror}; set HETCC_BUILD=DIR, a directory of your own, for all that goes to {BUILD}"
+    path = Path(os.fsdecode(error.filename))
+    hint = f"; set HETCC_BUILD=DIR, a directory of your own, for all that goes to {BUILD}"
+    return f"{path}: {error.strerror}{hint if path.is_relative_to(BUILD) else ''}"
 
 
 def scratch(prefix: str) -> Path:

@@ -44,13 +44,14 @@ from hetlab.cli.arguments import (
 )
 from hetlab.cli.campaigns import carry_out, emulated, err, fail_on, still_to_run, this_machine, two_hosts, virtual
 from hetlab.cli.candidates import loads, variants_of
-from hetlab.cli.planned import alike, plan_table
+from hetlab.cli.planned import alike, plan_tables
 from hetlab.cli.tables import (
     in_order,
     scenarios_overview,
     scenarios_table,
     show,
     show_results,
+    terminal_width,
 )
 from hetlab.errors import LabError, meant
 from hetlab.hosts import options
@@ -161,7 +162,7 @@ def show_plan(planned: list[Job], on_ours: bool, kept_in: Path | None, machines:
     """What would be run: of our kernel's runs without those that are there already."""
     waiting = still_to_run(planned, kept_in) if on_ours else planned
     if waiting:
-        show(plan_table(waiting, len(cpus()[: machines or None]) if on_ours else None))
+        show(*plan_tables(waiting, len(cpus()[: machines or None]) if on_ours else None, terminal_width()))
     else:
         print(f"nothing to run, all is in {kept_in}")
 

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from hetlab.build import kernel, offered
 from hetlab.errors import LabError
@@ -54,8 +55,7 @@ def carry_out(
     built = {of: make_runner(of, group) for of, group in groups.items()}
     _writable(out)
     campaign = Campaign(out, {}, kernel.lab_digest(), report, draw_trace)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
+    with progress(err) as bar:
         outcome = _followed(campaign, bar, len(planned))
         try:
             for of, group in groups.items():
@@ -75,13 +75,27 @@ def carry_out(
     return campaign
 
 
+def progress(console: Console) -> Progress:
+    """How far a command is; the name of a run comes last, for it may be longer than the line."""
+    name = TextColumn(
+        "{task.description}", markup=False, table_column=Column(no_wrap=True, max_width=console.width - 34)
+    )
+    bar = BarColumn(bar_width=16)
+    return Progress(MofNCompleteColumn(), bar, TimeElapsedColumn(), name, console=console, transient=True)
+
+
+def name_of(job: Job) -> str:
+    """A run in a line of progress: what differs between two runs is at its begin and its end."""
+    return f"{job.name} {label(job.cc, job.cc_params)} seed {job.seed}"
+
+
 def _followed(campaign: Campaign, bar: Progress, total: int) -> Outcome:
     """Keeps the outcome of each run, and shows how many there are: a bar, or lines where stderr is no terminal."""
     task = bar.add_task("running", total=total)
 
     def outcome(job: Job, error: str | None, wall_s: float) -> None:
         campaign.outcome(job, error, wall_s)
-        over, name = campaign.done + len(campaign.failed), f"{job.name} {job.cc}"
+        over, name = campaign.done + len(campaign.failed), name_of(job)
         bar.update(task, completed=over, description=name)
         if not err.is_terminal:
             print(f"{over}/{total} {name} {error or f'{wall_s:.1f} s'}", file=sys.stderr)

@@ -4,6 +4,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -11,19 +12,22 @@ from rich.table import Table
 
 from hetlab import paths
 from hetlab.cli.campaigns import carry_out, virtual
-from hetlab.cli.judged import short
+from hetlab.cli.judged import asked, short
+from hetlab.cli.tables import measured
 from hetlab.judge.case import Case
 from hetlab.judge.compare import Difference, count
 from hetlab.judge.matrix import Square
 from hetlab.judge.plan import Entrant, Found, attach, label_of, more
 from hetlab.judge.seen import Seen
-from hetlab.judge.verdict import Cell, judge, number, passed
+from hetlab.judge.verdict import Cell, judge, median, number, passed
 from hetlab.model import jobs
 from hetlab.model.job import Job
 from hetlab.model.jobs import Variant
 from hetlab.model.result import RunResult
 from hetlab.results import store
 from hetlab.results.campaign import Campaign
+
+SIGNS_MEAN = "+ passed  - failed  ? open: more seeds may tell"
 
 
 @dataclass(frozen=True)
@@ -95,18 +99,30 @@ def cases_table(cases: Sequence[Case]) -> Table:
     return t
 
 
-def verdicts_table(cells: Sequence[Cell]) -> Table:
-    """A row for each judgement: value and mark of each congestion control."""
+def verdicts_table(cells: Sequence[Cell], width: int) -> Table:
+    """A row for each judgement: value and mark of each congestion control; intervals where ``width`` has room."""
+    return _fitting(partial(_verdicts, cells), width)
+
+
+def _fitting(table: Callable[..., Table], width: int) -> Table:
+    """The table with intervals where ``width`` has room, else without."""
+    full = table(intervals=True)
+    return full if measured(full).minimum <= width else table(intervals=False)
+
+
+def _verdicts(cells: Sequence[Cell], *, intervals: bool) -> Table:
     ccs = list(dict.fromkeys(cell.cc for cell in cells))
-    t = Table(box=None, pad_edge=False)
+    t = Table(box=None, pad_edge=False, caption=SIGNS_MEAN, caption_justify="left")
     t.add_column("case", no_wrap=True)
     t.add_column("asked")
     for cc in ccs:
         t.add_column(cc, justify="right", no_wrap=True)
     for (case, at), row in groupby(cells, key=lambda c: (c.case.id, c.case.judge.index(c.judgement))):
         of = list(row)
-        t.add_row(case if at == 0 else "", of[0].judgement.text, *(short(cell) for cell in of))
+        t.add_row(case if at == 0 else "", asked(of[0].judgement), *(short(cell, intervals) for cell in of))
     t.add_row("passed", "", *(_score(cells, cc) for cc in ccs))
+    if not intervals:
+        t.caption = f"{SIGNS_MEAN}; intervals: the scorecard, --csv or a wider terminal"
     return t
 
 
@@ -116,9 +132,14 @@ def _score(cells: Sequence[Cell], cc: str) -> str:
     return f"{words.count('pass')}/{sum(word != 'value' for word in words)}"
 
 
-def changes_table(found: Sequence[Difference]) -> Table:
-    """A row for each judgement that is not the same in both, and how many are."""
-    t = Table(box=None, pad_edge=False)
+def changes_table(found: Sequence[Difference], width: int) -> Table:
+    """A row for each judgement that is not the same in both, and how many are; intervals where there is room."""
+    return _fitting(partial(_changes, found), width)
+
+
+def _changes(found: Sequence[Difference], *, intervals: bool) -> Table:
+    words = (f"{count(found, word)} {word}" for word in ("better", "worse", "changed", "open", "same"))
+    t = Table(box=None, pad_edge=False, caption=f"all: {', '.join(words)}", caption_justify="left")
     for head in ("case", "asked", "before", "after", "change", ""):
         t.add_column(
             head, justify="right" if head in ("before", "after", "change") else "left", no_wrap=head != "asked"
@@ -126,9 +147,8 @@ def changes_table(found: Sequence[Difference]) -> Table:
     for d in found:
         if d.word not in ("same", "none"):
             percent = "" if d.percent is None else f"{d.percent:+.1f} %"
-            t.add_row(d.case.id, d.judgement.text, number(d.before), number(d.after), percent, d.word)
-    words = (f"{count(found, word)} {word}" for word in ("better", "worse", "changed", "open", "same"))
-    t.add_row("all", ", ".join(words))
+            both = (number(of) if intervals else median(of) for of in (d.before, d.after))
+            t.add_row(d.case.id, asked(d.judgement), *both, percent, d.word)
     return t
 
 

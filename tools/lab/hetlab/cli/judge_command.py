@@ -11,7 +11,7 @@ import typer
 from hetlab.cli.arguments import JsonOption, PatchOption
 from hetlab.cli.campaigns import err, fail_on
 from hetlab.cli.candidates import variants_of
-from hetlab.cli.tables import show
+from hetlab.cli.tables import show, terminal_width
 from hetlab.errors import LabError
 from hetlab.paths import BUILD
 
@@ -45,7 +45,7 @@ class Printing:
         elif self.kind or self.output:
             judged.write(cells, self.kind, self.output)
         else:
-            show(judge.verdicts_table(cells))
+            show(judge.verdicts_table(cells, terminal_width()))
 
     def changes(self, found: "Sequence[Difference]") -> None:
         """Print what changed."""
@@ -54,7 +54,7 @@ class Printing:
         if self.as_json:
             judged.print_changes(found)
         elif not self.kind:
-            show(judge.changes_table(found))
+            show(judge.changes_table(found, terminal_width()))
 
 
 def command(
@@ -67,7 +67,12 @@ def command(
     matrix: Annotated[bool, typer.Option("--matrix", help="no cases: each beside each other, shares and harm")] = False,
     seeds: Annotated[
         int | None,
-        typer.Option(metavar="K", min=2, max=100, help="seeds at most, where they differ; default: 5, --quick 2"),
+        typer.Option(
+            metavar="K",
+            min=2,
+            max=100,
+            help=f"seeds at most, where they differ; default: {SEEDS}, --quick {QUICK_SEEDS}",
+        ),
     ] = None,
     limits: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML: what decides the exit status")] = None,
     patch: PatchOption = None,

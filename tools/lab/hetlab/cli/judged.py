@@ -12,8 +12,9 @@ from typing import Any
 from hetlab.cli import export
 from hetlab.errors import LabError
 from hetlab.judge.baseline import rank
+from hetlab.judge.case import Judgement
 from hetlab.judge.compare import Difference
-from hetlab.judge.verdict import Cell, Estimate, number
+from hetlab.judge.verdict import Cell, Estimate, median, number
 
 SIGNS = {"pass": "+", "fail": "-", "open": "?", "value": "", "none": "n/a"}
 
@@ -98,8 +99,7 @@ def _tabulated(cells: Sequence[Cell], kind: str) -> str:
     lines = []
     for (case, at), row in groupby(cells, key=lambda c: (c.case.id, c.case.judge.index(c.judgement))):
         of = list(row)
-        unit = f" ({of[0].judgement.unit})" if of[0].judgement.unit else ""
-        lines.append([case if at == 0 else "", of[0].judgement.text + unit, *(short(cell) for cell in of)])
+        lines.append([case if at == 0 else "", asked(of[0].judgement), *(short(cell) for cell in of)])
     style = "pipe" if kind == "markdown" else "latex_booktabs"
     align = ("left", "left", *("right" for _cc in ccs))
     return (
@@ -108,8 +108,14 @@ def _tabulated(cells: Sequence[Cell], kind: str) -> str:
     )
 
 
-def short(cell: Cell) -> str:
-    """Value, interval and sign: ``0.94 (0.93..0.95) +``."""
+def asked(judgement: Judgement) -> str:
+    """What a value must be, and its unit."""
+    return f"{judgement.text} ({judgement.unit})" if judgement.unit else judgement.text
+
+
+def short(cell: Cell, interval: bool = True) -> str:
+    """Value, interval unless it is not wanted, and sign: ``0.94 (0.93..0.95) +``."""
     if cell.ours is None:
         return f"none {SIGNS[cell.word]}".strip()
-    return f"{number(cell.ours)} {SIGNS[cell.word]}".strip()
+    value = number(cell.ours) if interval else median(cell.ours)
+    return f"{value} {SIGNS[cell.word]}".strip()

@@ -6,6 +6,7 @@ from itertools import groupby
 
 from rich.table import Table
 
+from hetlab.cli.tables import measured, widest
 from hetlab.model.congestion import label
 from hetlab.model.job import Job
 from hetlab.model.result import RunResult
@@ -25,21 +26,45 @@ def real_s(job: Job) -> float:
     return RUN_S + PACKET_S * pkts
 
 
-def plan_table(planned: list[Job], cpus: int | None) -> Table:
-    """A line for each scenario and congestion control, and their sum; ``cpus`` None: not in virtual time."""
-    t = Table(box=None, pad_edge=False, show_footer=True)
-    virtual, real = sum(job.scenario.duration_s for job in planned), sum(map(real_s, planned))
-    sum_s = f"{_duration(real / min(cpus, len(planned)))} on {cpus} CPUs" if cpus else f"{_duration(virtual)} at least"
-    t.add_column("scenario", "all", overflow="fold")
-    t.add_column("cc", "", overflow="fold")
-    t.add_column("runs", str(len(planned)), justify="right")
-    t.add_column("virtual" if cpus else "length", f"{virtual:.0f} s", justify="right")
-    t.add_column("real, if idle" if cpus else "real", sum_s, justify="right")
+def plan_tables(planned: list[Job], cpus: int | None, width: int) -> list[Table]:
+    """A line for each scenario and congestion control, and their sum; ``cpus`` None: not in virtual time.
+
+    Where that is wider than ``width`` characters each scenario has a table of its own, with its name above.
+    """
+    whole = _plan(planned, cpus)
+    _totals(whole, planned, cpus)
+    if measured(whole).maximum <= width:
+        return [whole]
+    parts = [_plan(list(those), cpus, name) for name, those in groupby(planned, key=lambda job: job.name)]
+    _totals(parts[-1], planned, cpus)
+    widths = [max(widest(t.columns[i]) for t in parts) for i in range(len(parts[0].columns))]
+    for t in parts:
+        for column, least in zip(t.columns, widths, strict=True):
+            column.min_width = least
+    return parts
+
+
+def _plan(planned: list[Job], cpus: int | None, title: str = "") -> Table:
+    """Of one scenario, if there is a title, which then is its name."""
+    t = Table(box=None, pad_edge=False, title=title or None, title_justify="left", title_style="bold")
+    for head in ("cc",) if title else ("scenario", "cc"):
+        t.add_column(head, no_wrap=True)
+    for head in ("runs", "virtual" if cpus else "length", "real, if idle" if cpus else "real"):
+        t.add_column(head, justify="right", no_wrap=True)
     for (name, cc), group in groupby(planned, key=lambda job: (job.name, label(job.cc, job.cc_params))):
         jobs = list(group)
         length, real = sum(job.scenario.duration_s for job in jobs), sum(map(real_s, jobs))
-        t.add_row(name, cc, str(len(jobs)), f"{length:.0f} s", _duration(real if cpus else length))
+        names = (cc,) if title else (name, cc)
+        t.add_row(*names, str(len(jobs)), f"{length:.0f} s", _duration(real if cpus else length))
     return t
+
+
+def _totals(t: Table, planned: list[Job], cpus: int | None) -> None:
+    """The last line: all that is planned."""
+    virtual, real = sum(job.scenario.duration_s for job in planned), sum(map(real_s, planned))
+    sum_s = f"{_duration(real / min(cpus, len(planned)))} on {cpus} CPUs" if cpus else f"{_duration(virtual)} at least"
+    names = ("all", *("" for _column in t.columns[4:]))
+    t.add_row(*names, str(len(planned)), f"{virtual:.0f} s", sum_s)
 
 
 def _duration(seconds: float) -> str:

@@ -3,14 +3,16 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.padding import Padding
+from rich.table import Column as TableColumn
 from rich.table import Table
 
 from hetlab.model import files, names
@@ -137,7 +139,7 @@ def results_tables(lines: list[Line], width: int, asked: tuple[Column, ...] = ()
     """
     columns = asked or shown(TERMINAL, [run for line in lines for run in line.runs])
     wide = _results(lines, columns)
-    if _widths(wide).maximum <= width:
+    if measured(wide).maximum <= width:
         return [wide]
     columns = asked or tuple(column for column in columns if column.name != "wall")
     return [
@@ -150,7 +152,7 @@ def _narrow(lines: list[Line], columns: tuple[Column, ...], scenario: str, width
     left_out: list[str] = []
     t = _results(lines, columns, scenario)
     for name in DISPENSABLE:
-        if _widths(t).maximum <= max(width, NARROWEST):
+        if measured(t).maximum <= max(width, NARROWEST):
             break
         left_out.append(name)
         t = _results(lines, tuple(c for c in columns if c.name not in left_out), scenario)
@@ -185,10 +187,24 @@ def _head(column: Column, narrow: bool) -> str:
     return "\n".join((*NARROW.get(column.name, column.name.split()), *column.unit.split()))
 
 
-def _widths(t: Table) -> Measurement:
+def measured(t: Table) -> Measurement:
     """Characters that a table needs at least, without cutting what is never wrapped, and at most."""
     console = Console(width=10_000, markup=False)
-    return Measurement.get(console, console.options, t)
+    most = Measurement.get(console, console.options, t).maximum
+    # Not rich's own minimum: it would cut columns that must not be wrapped
+    slack = sum(widest(column) - max(widest(column, str.split), column.min_width or 0) for column in wrapped(t))
+    return Measurement(most - slack, most)
+
+
+def wrapped(t: Table) -> list[TableColumn]:
+    """Columns whose texts may go on in the next line."""
+    return [column for column in t.columns if not column.no_wrap]
+
+
+def widest(column: TableColumn, parts: Callable[[str], list[str]] = str.splitlines) -> int:
+    """Characters of the longest line of a column's head and cells, or with str.split of the longest word."""
+    texts = (str(column.header), *map(str, column.cells))
+    return max((cell_len(part) for text in texts for part in parts(text)), default=0)
 
 
 def show(*shown: Table, to: Console | None = None) -> None:
@@ -196,8 +212,10 @@ def show(*shown: Table, to: Console | None = None) -> None:
     console = to or Console(highlight=False, markup=False)
     width = _width_of(console)
     for t in shown:
-        widths, wrapped = _widths(t), any(not column.no_wrap for column in t.columns)
-        console.width = max(width, widths.minimum if wrapped else widths.maximum)
+        if t.title:  # rich folds it at the width of the table
+            console.print(t.title, style=t.title_style, soft_wrap=True)
+            t.title = None
+        console.width = max(width, measured(t).minimum)
         console.print(t)
 
 

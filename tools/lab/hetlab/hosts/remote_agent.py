@@ -108,7 +108,9 @@ class Worker:
         """Interface and own address on the way to another host."""
         route = json.loads(command(["ip", "-j", "route", "get", to]))[0]
         if route.get("type") == "local":
-            raise Refused(f"{to} is an address of this host itself")
+            raise Refused(
+                f"{to} is an address of this host itself: give --receiver-address, by which it reaches the other"
+            )
         return {"dev": route["dev"], "address": route.get("prefsrc")}
 
     def do_facts(self, dev: str, modules: list[str]) -> dict[str, Any]:

@@ -110,7 +110,10 @@ def pairs(net: Net, under_test: Sequence[Entrant]) -> Iterator[tuple[Entrant, En
 
 
 def wanting(under_test: Sequence[Entrant], found: Found, scratch: Path) -> list[Job]:
-    """Runs that are not there yet: two seeds of every pair, and of each alone in both places."""
+    """Runs that are not there yet: two seeds of every pair, and of each alone in both places.
+
+    First seeds come first: the list is hours long, and what is there when it is interrupted is of all networks.
+    """
     made: list[Job] = []
 
     def add(point: Point, experiment: Experiment, e: Entrant, beside: Entrant | None = None) -> None:
@@ -125,7 +128,7 @@ def wanting(under_test: Sequence[Entrant], found: Found, scratch: Path) -> list[
             add(*scenario(net, beside.variant.cc), e, beside)
         for flow in ("main", "other") if net.other_ms != BASE_MS else ("main",):
             _each_alone(net, flow, under_test, add)
-    return made
+    return sorted(made, key=lambda job: job.seed)
 
 
 def _each_alone(

@@ -59,6 +59,11 @@ def number(found: Estimate | None) -> str:
     return middle if low == high else f"{middle} ({low}..{high})"
 
 
+def median(found: Estimate | None) -> str:
+    """Without the interval."""
+    return "none" if found is None else f"{found.median:.3g}"
+
+
 def _interval(have: Floats) -> tuple[float, float]:
     """95 % interval: bootstrap of the median; of few values Student's t around the mean, the median at least within."""
     if len(have) >= FEWEST:

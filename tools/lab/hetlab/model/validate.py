@@ -37,7 +37,7 @@ def _line(fault: Any, source: str) -> str:
     plain = not isinstance(fault["input"], dict)
     shown = f" = {fault['input']!r}" if plain and fault["type"] != "missing" else ""
     named = [part for part in fault["loc"] if isinstance(part, str)]
-    said = "" if fault["type"] in SAYS_ITS_VALUE else _range_of(named[-1] if named else "")
+    said = "" if fault["type"] in (*SAYS_ITS_VALUE, UNKNOWN) else _range_of(named[-1] if named else "")
     return ": ".join(filter(None, (source, f"{key}{shown}" if key else "", f"{message}{said}")))
 
 

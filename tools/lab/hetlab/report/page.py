@@ -59,6 +59,8 @@ def write_report(
         sweeps = sweeps_of(groups, pictures, formats)
         sections = [_section(g, pictures, formats) for g in groups]
         output.write_text(_render(title, sweeps, sections, charts_of(groups) if charts_of else None), encoding="utf-8")
+    except PermissionError:
+        raise  # its path is named by main()
     except (OSError, ValueError, KeyError) as err:
         raise LabError(f"{directory}: cannot report on these results: {err!r}") from err
     return output

@@ -13,13 +13,12 @@ from hetlab.model.result import known
 from papers import common
 from papers.common import claim, row
 from papers.real_networks import company, shared, varying  # noqa: F401 - they register their claims
+from papers.real_networks.measured import CC, LINK_MBIT, late_ms, used
 
-CC = "santacruz"
 N_OP = 3.0
 QUEUE_MARGIN_PKTS = 1.5
 START_UP_S = 10
 NOISE_SETTLED_S = 20
-LINK_MBIT = 20  # of the scenarios that do not say otherwise
 SHARE_MBIT = 50
 LEAST_OF_FAIR = 0.2
 STARVED = 0.02
@@ -30,21 +29,10 @@ def need(scenario: str, **swept: float | str | bool) -> RunKey:
     return common.need(scenario, CC, **swept)
 
 
-def used(e: Evidence, run: RunKey, link_mbit: float = LINK_MBIT, flow: int = 0, key: str = "goodput_mbit") -> float:
-    """Share of the link that a flow gets."""
-    return float(getattr(e[run].flows[flow], key)) * PACKET / PAYLOAD / link_mbit
-
-
 def used_from(e: Evidence, run: RunKey, edges_s: Floats, link_mbit: float = LINK_MBIT) -> Floats:
     """Share of the link in each interval between these times."""
     octets = np.interp(edges_s, e.series(run, "received", "t"), e.series(run, "received", "bytes_received"))
     return np.diff(octets) * 8 / 1e6 / np.diff(edges_s) * PACKET / PAYLOAD / link_mbit
-
-
-def queueing_ms(e: Evidence, run: RunKey, since_s: float) -> float:
-    """95th percentile of the one-way delay above its minimum."""
-    late, least = e.series(run, "owd-s-d", "owd_ms", since_s), np.nanmin(e.series(run, "owd-s-d", "owd_ms"))
-    return float(np.nanpercentile(late, 95) - least)
 
 
 def _fills(e: Evidence, run: RunKey, link_mbit: float) -> Verdict:
@@ -52,7 +40,7 @@ def _fills(e: Evidence, run: RunKey, link_mbit: float) -> Verdict:
     seconds = used_from(e, run, np.arange(0, e[run].scenario_resolved.duration_s + 1, 1.0), link_mbit)
     late = seconds[START_UP_S:]
     begun = np.flatnonzero(seconds >= 0.9)
-    p95 = queueing_ms(e, run, START_UP_S)
+    p95 = late_ms(e, run, START_UP_S)
     lost = e[run].queue.drops
     good = bool(np.all(late >= 0.9)) and p95 <= 5 and not lost
     first = f"90 % in second {begun[0] + 1}" if len(begun) else "never 90 %"
@@ -155,7 +143,7 @@ def _noise(kind: str) -> None:
     def check(e: Evidence) -> Verdict:
         """90 % in each run from 20 s on: after one or two drains."""
         shares = [used(e, run, key="steady_goodput_mbit") for run in runs]
-        delay = [queueing_ms(e, run, NOISE_SETTLED_S) for run in runs]
+        delay = [late_ms(e, run, NOISE_SETTLED_S) for run in runs]
         whole = [used(e, run) for run in runs]
         text = f"used {row(shares)}, of all {row(whole)}; p95 of delay above its minimum {row(delay)} ms"
         return Verdict(min(shares) >= 0.9, text)

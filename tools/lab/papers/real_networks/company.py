@@ -53,7 +53,6 @@ m.each(
     cost_s=15,
 )
 
-SETTLED_S = 10
 CBR, MIX = (common.need(f"real_networks-{name}", m.CC) for name in ("cbr", "mix"))
 CBR_ALONE, CBR_BESIDE, CBR_AFTER = (10, 20), (30, 50), (60, 80)
 # When the flow is alone for 10 s or longer, and beside whom, in mix.toml
@@ -61,13 +60,6 @@ ALONE = ((10, 20), (60, 70), (100, 110), (150, 160), (190, 200), (240, 250))
 UDP = (80, 90)
 IN_COMPANY = {"cubic": (30, 50), "bbr": (120, 140), "own": (170, 180), "reno": (210, 230)}
 LEAST_OF_TIME = 0.9
-
-
-def late_ms(e: Evidence, run: RunKey, times_s: tuple[float, float]) -> float:
-    """95th percentile of the one-way delay in a part of a run, above the least of the run."""
-    t, owd = e.series(run, "owd-s-d", "t"), e.series(run, "owd-s-d", "owd_ms")
-    inside = owd[(t >= times_s[0]) & (t < times_s[1])]
-    return float(np.nanpercentile(inside, 95) - np.nanmin(owd))
 
 
 def share_in(e: Evidence, run: RunKey, times_s: tuple[float, float], flows: int) -> float:
@@ -79,7 +71,7 @@ def share_in(e: Evidence, run: RunKey, times_s: tuple[float, float], flows: int)
 @claim("real_networks-cbr", paper="beside and after UDP of half the link: delay as alone within 10 s", needs=[CBR])
 def cbr(e: Evidence) -> Verdict:
     """A packet takes twice as long beside it, and so does each that waits; 0.9 of what is left is used."""
-    alone, beside, after = (late_ms(e, CBR, times) for times in (CBR_ALONE, CBR_BESIDE, CBR_AFTER))
+    alone, beside, after = (m.late_ms(e, CBR, *times) for times in (CBR_ALONE, CBR_BESIDE, CBR_AFTER))
     of = m.seen(e, CBR)
     rate = (of.capacity_megabits(*CBR_BESIDE) or 0) / 2
     used = of.megabits("main", *CBR_BESIDE) / rate
@@ -97,8 +89,8 @@ def cbr(e: Evidence) -> Verdict:
 )
 def mix(e: Evidence) -> Verdict:
     """From 10 s after each change on, in nine tenths of the time."""
-    first, *later = (late_ms(e, MIX, times) for times in ALONE)
-    beside_udp = late_ms(e, MIX, UDP)
+    first, *later = (m.late_ms(e, MIX, *times) for times in ALONE)
+    beside_udp = m.late_ms(e, MIX, *UDP)
     shares = {k: share_in(e, MIX, times, 3 if k == "reno" else 2) for k, times in IN_COMPANY.items()}
     right = [late <= 1.2 * first + 0.5 for late in later] + [beside_udp <= 2 * first + 1]
     right += [LEAST <= share <= MOST for share in shares.values()]

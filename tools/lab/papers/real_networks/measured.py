@@ -5,19 +5,23 @@ Goodput is payload; shares of a link count IP packets, as its rate does.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hetlab.claims.evaluate import Check, Verdict
 from hetlab.claims.evidence import PACKET, PAYLOAD, Evidence, RunKey, point
-from hetlab.judge.seen import Seen
+from hetlab.judge.seen import Seen, group_of
 from hetlab.model import congestion
 from hetlab.model.result import known
 from hetlab.results import store
 from papers.common import claim
 
 CC = "santacruz"
+LINK_MBIT = 20  # of the scenarios that do not say otherwise
 WAYS_DELAY = "link.bottleneck.forward.delay_ms+link.bottleneck.reverse.delay_ms"
 QUEUE_PKTS, QUEUE_BDP = "link.bottleneck.forward.queue_pkts", "link.bottleneck.forward.queue_bdp"
 Judge = Callable[[Evidence, RunKey, Mapping[str, RunKey]], tuple[bool, str]]
@@ -87,13 +91,13 @@ def seen(e: Evidence, run: RunKey) -> Seen:
 
 def goodput(e: Evidence, run: RunKey, steady: bool = False) -> float:
     """Of the flows called main together, in Mbit/s."""
-    mine = [flow for flow in e[run].tcp if flow.name.rstrip("0123456789-") == "main"]
+    mine = [flow for flow in e[run].tcp if group_of(flow.name) == "main"]
     return sum(known(flow.steady_goodput_mbit) if steady else flow.goodput_mbit for flow in mine)
 
 
-def used(e: Evidence, run: RunKey, link_mbit: float, steady: bool = False) -> float:
-    """Share of the link that the flows called main get."""
-    return goodput(e, run, steady) * PACKET / PAYLOAD / link_mbit
+def used(e: Evidence, run: RunKey, link_mbit: float = LINK_MBIT, flow: int = 0, key: str = "goodput_mbit") -> float:
+    """Share of the link that a flow gets."""
+    return float(getattr(e[run].flows[flow], key)) * PACKET / PAYLOAD / link_mbit
 
 
 def fair_share(e: Evidence, run: RunKey, steady: bool = False) -> float:
@@ -106,6 +110,12 @@ def fair_share(e: Evidence, run: RunKey, steady: bool = False) -> float:
 def queueing_ms(e: Evidence, run: RunKey) -> float:
     """95th percentile of the one-way delay above the path's own, steady part."""
     return known(e[run].queueing_ms).p95
+
+
+def late_ms(e: Evidence, run: RunKey, from_s: float, to_s: float = math.inf) -> float:
+    """95th percentile of the one-way delay in a part of a run, above the least of the run."""
+    t, owd = e.series(run, "owd-s-d", "t"), e.series(run, "owd-s-d", "owd_ms")
+    return float(np.nanpercentile(owd[(t >= from_s) & (t < to_s)], 95) - np.nanmin(owd))
 
 
 def drops(e: Evidence, run: RunKey) -> int:

@@ -61,7 +61,7 @@ m.each(
 
 def recovers(e: Evidence, run: RunKey, _others: Others) -> tuple[bool, str]:
     """From 10 s after the step on."""
-    used, late = m.used(e, run, STEP_MBIT, steady=True), m.queueing_ms(e, run)
+    used, late = m.used(e, run, STEP_MBIT, key="steady_goodput_mbit"), m.queueing_ms(e, run)
     return used >= STEP_USED and late <= STEP_LATE_MS, f"{used:.2f} {late:.0f} ms"
 
 
@@ -82,12 +82,17 @@ m.each(
 )
 
 
+def _beside(e: Evidence, run: RunKey, others: Others, cc: str, least: float) -> tuple[bool, str]:
+    """At least this part of the goodput of ``cc``, at no more than its delay."""
+    ours, theirs = m.goodput(e, run), m.goodput(e, others[cc])
+    late, late_theirs = m.queueing_ms(e, run), m.queueing_ms(e, others[cc])
+    text = f"{ours:.1f} Mbit/s, {cc} {theirs:.1f}; p95 {late:.1f} ms, {cc} {late_theirs:.1f}"
+    return ours >= least * theirs and late <= late_theirs, text
+
+
 def as_bbr(e: Evidence, run: RunKey, others: Others) -> tuple[bool, str]:
     """BBR's goodput less 3 %, at no more than its delay."""
-    ours, theirs = m.goodput(e, run), m.goodput(e, others["bbr"])
-    late, late_bbr = m.queueing_ms(e, run), m.queueing_ms(e, others["bbr"])
-    text = f"{ours:.1f} Mbit/s, bbr {theirs:.1f}; p95 {late:.1f} ms, bbr {late_bbr:.1f}"
-    return ours >= 0.97 * theirs and late <= late_bbr, text
+    return _beside(e, run, others, "bbr", 0.97)
 
 
 HARD: dict[str, tuple[str, m.Points, str, int]] = {
@@ -108,10 +113,7 @@ for name, (what, points, cause, cost) in HARD.items():
 def near_the_best(e: Evidence, run: RunKey, others: Others) -> tuple[bool, str]:
     """0.9 of the best goodput in the kernel, at no more than its delay."""
     best = max(others, key=lambda cc: m.goodput(e, others[cc]))
-    ours, theirs = m.goodput(e, run), m.goodput(e, others[best])
-    late, late_best = m.queueing_ms(e, run), m.queueing_ms(e, others[best])
-    text = f"{ours:.1f} Mbit/s, {best} {theirs:.1f}; p95 {late:.1f} ms, {best} {late_best:.1f}"
-    return ours >= 0.9 * theirs and late <= late_best, text
+    return _beside(e, run, others, best, 0.9)
 
 
 m.each(
