@@ -26,6 +26,7 @@
  *  - a loss where neither a queue waits nor one is full (full_queue.h) is the link's:
  *    no cut, faster growth;
  *  - a path that gets longer is probed (minrtt_probe.h);
+ *  - waits of ACKs on their way back are no queue (return_path.h);
  *  - an ECN mark takes a fifth of the window (RFC 8511);
  *  - what the first ACKs claim is bounded until a round trip has confirmed it;
  *  - after a timeout slow start doubles the window.
@@ -122,14 +123,15 @@ static bool hybla_begin(struct sock *sk, const struct hybla_law *rho,
  * Return: the train is still to be continued.
  */
 static bool hybla_estimate_ssthresh(struct sock *sk, struct ack_train *train,
-				    u32 pkts, u32 rtt_us, u32 *bdp)
+				    u32 now_us, u32 pkts, u32 rtt_us,
+				    u32 *bdp)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	*bdp = 0;
 	if (!tcp_in_slow_start(tp))
 		return false;
-	*bdp = ack_train_add(train, (u32)tp->tcp_mstamp, pkts, rtt_us);
+	*bdp = ack_train_add(train, now_us, pkts, rtt_us);
 	if (!*bdp && train->pkts < HYBLA_TRAIN_MAX_PKTS)
 		return true;
 	WRITE_ONCE(tp->snd_ssthresh,
@@ -206,7 +208,8 @@ static void hybla_paper_pkts_acked(struct sock *sk,
 	}
 	hybla_set_rho(&h->rho, h->rtt_min_us);
 	if (h->first && pkts)
-		h->first = hybla_estimate_ssthresh(sk, &h->train, pkts,
+		h->first = hybla_estimate_ssthresh(sk, &h->train,
+						   (u32)tp->tcp_mstamp, pkts,
 						   h->rtt_min_us, &bdp);
 }
 
@@ -321,15 +324,14 @@ static void hybla_init(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 min_us = tcp_min_rtt(tp) ? : MINRTT_PROBE_NONE;
 	struct hybla_law rho;
 
 	memset(h, 0, sizeof(*h));
 	h->lost = tp->lost;
 	hybla_share_begin(&h->share, tp->delivered);
-	minrtt_probe_init(&h->path, min_us);
+	cc_path_init(tp, &h->path);
 	rho = hybla_rho(h);
-	h->first = hybla_begin(sk, &rho, min_us);
+	h->first = hybla_begin(sk, &rho, h->path.min_us);
 	if (!h->first)
 		full_queue_init(&h->full);
 	/* The stack does so for modules that leave the window to it */
@@ -441,7 +443,8 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 }
 
 /* What an ACK says of queues, losses and the path */
-static void hybla_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us)
+static void hybla_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us,
+			  u32 back_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -449,10 +452,11 @@ static void hybla_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us)
 	bool waited;
 
 	if (rtt_us) {
-		minrtt_probe_add(&h->path, rtt_us);
+		minrtt_probe_add(&h->path, rtt_us - back_us);
 		h->rtt_us = rtt_us;
 	}
-	waited = rtt_us > h->path.min_us + cc_path_wait_us(tp, &h->path);
+	waited = rtt_us - back_us >
+		 h->path.min_us + cc_path_wait_us(tp, &h->path);
 	hybla_measure_losses(sk, lost, rtt_us);
 	if (hybla_share_ack(&h->share, tp->delivered,
 			    tcp_packets_in_flight(tp), lost, waited ? pkts : 0))
@@ -476,13 +480,17 @@ static void hybla_claim(struct sock *sk, u32 span_us)
 				    cc_path_least_us(&h->path));
 }
 
-static void hybla_first(struct sock *sk, u32 pkts)
+static void hybla_first(struct sock *sk, u32 pkts, u32 back_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
+	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp - back_us;
 	u32 bdp, span_us;
 
-	h->first = hybla_estimate_ssthresh(sk, &h->train, pkts, h->path.min_us,
-					   &bdp);
+	/* Never before the ACK before it: a wait is known to a tick or two */
+	if (h->train.running && (s32)(now_us - h->train.last_us) < 0)
+		now_us = h->train.last_us;
+	h->first = hybla_estimate_ssthresh(sk, &h->train, now_us, pkts,
+					   h->path.min_us, &bdp);
 	span_us = h->train.last_us - h->train.first_us;
 	if (h->first)
 		return;
@@ -561,15 +569,17 @@ static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 	struct hybla *h = inet_csk_ca(sk);
 	u32 pkts = rs->acked_sacked, lost = hybla_lost(sk);
 	u32 rtt_us = rs->rtt_us > 0 ? fixed_sat_u32(rs->rtt_us) : 0;
+	u32 back_us;
 
 	/* The handshake's ACK comes before, after a disconnect, too */
 	if (!inet_csk(sk)->icsk_ca_initialized)
 		return;
-	hybla_measure(sk, pkts, lost, rtt_us);
+	back_us = cc_path_back_us(tcp_sk(sk), &h->path, rtt_us);
+	hybla_measure(sk, pkts, lost, rtt_us, back_us);
 	if (h->first && pkts)
-		hybla_first(sk, pkts);
+		hybla_first(sk, pkts, back_us);
 	else if (h->claimed)
-		hybla_check_claim(sk, rtt_us);
+		hybla_check_claim(sk, rtt_us - back_us);
 	hybla_set_window(sk, pkts, lost);
 	cc_window_pace(sk);
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)

@@ -27,6 +27,8 @@
  *  - no queue: GFR takes a quarter more than the window for BWE * RTTmin;
  *  - a loss never raises the window at once, but by slow start, in recovery, too;
  *  - RTTmin follows a path that gets longer (minrtt_probe.h);
+ *  - waits of ACKs on their way back are no queue (return_path.h); while all of them
+ *    wait RTTmin is as much longer;
  *  - an ECN mark takes a fifth of the window (RFC 8511).
  * With both:
  *  - ECN-Echo is congestion, whatever the bandwidth;
@@ -62,6 +64,9 @@
 #define WESTWOOD_CUT		2
 /* Where nothing waits GFR looks for this part more, and takes half of it at once */
 #define WESTWOOD_SEARCH		4
+/* Waits of ACKs are kept in parts of RTTmin, below 127 of these; that is none, or more */
+#define WESTWOOD_BACK		32
+#define WESTWOOD_BACK_MAX	127U
 /* The paper's interval */
 #define WESTWOOD_GFR_MS		500U
 
@@ -80,6 +85,8 @@ CC_PARAM_MILLI(a, 1000, 1000, 16000,
  * @gfr_stamp: time of GFR's last look, lower bits of jiffies
  * @paper: @bwe is in use, not @busy
  * @cut: the open recovery has answered congestion
+ * @back: every ACK of the round before waited so long on its way back
+ * @back_low: and those of the open one
  */
 struct westwood {
 	union {
@@ -90,8 +97,10 @@ struct westwood {
 	struct full_queue full;
 	u32 wnd;
 	u16 gfr_stamp;
-	u8 paper:1,
-	   cut:1;
+	u16 paper:1,
+	    cut:1,
+	    back:7,
+	    back_low:7;
 };
 
 static void westwood_init(struct sock *sk)
@@ -100,7 +109,7 @@ static void westwood_init(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	memset(w, 0, sizeof(*w));
-	minrtt_probe_init(&w->path, tcp_min_rtt(tp) ? : MINRTT_PROBE_NONE);
+	cc_path_init(tp, &w->path);
 	full_queue_init(&w->full);
 	w->paper = READ_ONCE(paper);
 	w->gfr_stamp = (u16)tcp_jiffies32;
@@ -113,12 +122,15 @@ static u64 westwood_bwe(const struct westwood *w)
 	return w->paper ? bw_ack_get(&w->bwe) : bw_busy_get(&w->busy);
 }
 
+/* A queue of ACKs that stands makes the way as much longer */
 static u32 westwood_bdp(const struct sock *sk, u32 a_milli)
 {
 	const struct westwood *w = inet_csk_ca(sk);
+	u32 rtt_us = w->path.min_us;
 
-	return bdp_pkts(westwood_bwe(w), w->path.min_us,
-			tcp_sk(sk)->mss_cache, a_milli);
+	rtt_us = fixed_sat_u32(rtt_us + (u64)rtt_us * w->back / WESTWOOD_BACK);
+	return bdp_pkts(westwood_bwe(w), rtt_us, tcp_sk(sk)->mss_cache,
+			a_milli);
 }
 
 static bool westwood_has_estimate(const struct westwood *w)
@@ -138,9 +150,23 @@ static void westwood_estimate_paper(struct sock *sk, u32 pkts)
 		bw_ack_pause(&w->bwe);
 }
 
+/* The least wait of ACKs in a round */
+static void westwood_back(struct westwood *w, u32 back_us)
+{
+	u32 part = fixed_mul_div(back_us, WESTWOOD_BACK, w->path.min_us);
+
+	w->back_low = min_t(u32, w->back_low, part);
+}
+
+static void westwood_back_round(struct westwood *w)
+{
+	w->back = w->back_low < WESTWOOD_BACK_MAX ? w->back_low : 0;
+	w->back_low = WESTWOOD_BACK_MAX;
+}
+
 /* Return: a round is over */
 static bool westwood_estimate_busy(struct sock *sk, u32 pkts, u32 lost,
-				   u32 rtt_us)
+				   u32 rtt_us, u32 back_us)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	struct bw_busy_ack ack = {
@@ -153,9 +179,10 @@ static bool westwood_estimate_busy(struct sock *sk, u32 pkts, u32 lost,
 	u32 lost_bytes = w->busy.lost << BW_BUSY_LOST_SHIFT;
 	struct bw_busy_stretch round = w->busy.round;
 
-	cc_busy_add(tcp_sk(sk), &w->busy, &ack, pkts, lost);
+	cc_busy_add(tcp_sk(sk), &w->busy, &ack, pkts, lost, back_us);
 	if (w->busy.round.ack_us == round.ack_us)
 		return false;
+	westwood_back_round(w);
 	full_queue_round(&w->full, lost_bytes,
 			 fixed_sat_u32((u64)round.bytes + lost_bytes));
 	return true;
@@ -302,15 +329,39 @@ static void westwood_set_window(struct sock *sk, u32 pkts, u32 lost)
 		tcp_reno_cong_avoid(sk, 0, pkts);
 }
 
+/* ssthresh above cwnd: slow start follows */
+static void westwood_raise_ssthresh(struct sock *sk, u32 ssthresh)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ssthresh = westwood_bounded(sk, ssthresh);
+	if (ssthresh > tp->snd_ssthresh)
+		WRITE_ONCE(tp->snd_ssthresh, ssthresh);
+}
+
+/* Until congestion has shown where slow start should have ended the estimate says it */
+static void westwood_round(struct sock *sk)
+{
+	struct westwood *w = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	cc_path_round(sk, &w->path, &w->wnd);
+	if (w->busy.proven && !tp->lost && !tp->delivered_ce)
+		westwood_raise_ssthresh(sk, westwood_bdp(sk, FIXED_MILLI));
+}
+
 /* What an ACK says of the bandwidth, of queues and of the path */
 static void westwood_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
+	u32 back_us = 0;
 
+	if (!w->paper)
+		back_us = cc_path_back_us(tp, &w->path, rtt_us);
 	if (rtt_us)
-		minrtt_probe_add(&w->path, rtt_us);
+		minrtt_probe_add(&w->path, rtt_us - back_us);
 	if (w->paper) {
 		westwood_estimate_paper(sk, pkts);
 		return;
@@ -318,13 +369,15 @@ static void westwood_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us)
 	/* A timeout gives all up for lost, whatever became of it */
 	if (state == TCP_CA_Loss)
 		lost = 0;
-	if (rtt_us)
+	if (rtt_us) {
+		westwood_back(w, back_us);
 		full_queue_add(&w->full, rtt_us, w->path.min_us,
 			       !!tp->sacked_out, state == TCP_CA_Recovery);
+	}
 	if (lost)
 		full_queue_lost(&w->full);
-	if (westwood_estimate_busy(sk, pkts, lost, rtt_us))
-		cc_path_round(sk, &w->path, &w->wnd);
+	if (westwood_estimate_busy(sk, pkts, lost, rtt_us - back_us, back_us))
+		westwood_round(sk);
 	/* The first busy stretch knows where slow start has to end */
 	if (w->busy.proven && tcp_in_initial_slowstart(tp))
 		WRITE_ONCE(tp->snd_ssthresh,
@@ -338,16 +391,6 @@ static void westwood_ack(struct sock *sk, const struct rate_sample *rs)
 	westwood_measure(sk, rs->acked_sacked, rs->losses, rtt_us);
 	westwood_set_window(sk, rs->acked_sacked, rs->losses);
 	cc_window_pace(sk);
-}
-
-/* ssthresh above cwnd: slow start follows */
-static void westwood_raise_ssthresh(struct sock *sk, u32 ssthresh)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	ssthresh = westwood_bounded(sk, ssthresh);
-	if (ssthresh > tp->snd_ssthresh)
-		WRITE_ONCE(tp->snd_ssthresh, ssthresh);
 }
 
 /* Bandwidth-delay product that GFR looks for, 0: none */

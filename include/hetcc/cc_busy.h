@@ -16,11 +16,16 @@
  * @a: round trips, thresholds and weight; what @tp knows is filled in
  * @pkts: segments newly delivered
  * @lost: segments newly judged lost
+ * @back_us: so long the ACK waited on its way back
  */
 static inline void cc_busy_add(const struct tcp_sock *tp, struct bw_busy *b,
-			       struct bw_busy_ack *a, u32 pkts, u32 lost)
+			       struct bw_busy_ack *a, u32 pkts, u32 lost,
+			       u32 back_us)
 {
-	a->now_us = (u32)tp->tcp_mstamp;
+	a->now_us = (u32)tp->tcp_mstamp - back_us;
+	/* Never before the ACK before it: a wait is known to a tick or two */
+	if (b->running && (s32)(a->now_us - b->ack_us) < 0)
+		a->now_us = b->ack_us;
 	a->bytes = fixed_sat_u32((u64)pkts * tp->mss_cache);
 	a->lost = fixed_sat_u32((u64)lost * tp->mss_cache);
 	a->limited = !!tp->app_limited;

@@ -41,6 +41,37 @@ static inline u32 cc_path_wait_us(const struct tcp_sock *tp,
 	return max(cc_path_least_us(p), min(tp->mdev_us, p->min_us));
 }
 
+/**
+ * cc_path_init() - path of a new connection
+ * @tp: socket
+ * @p: path
+ */
+static inline void cc_path_init(const struct tcp_sock *tp,
+				struct minrtt_probe *p)
+{
+	minrtt_probe_init(p, tcp_min_rtt(tp) ? : MINRTT_PROBE_NONE);
+	return_path_begin(&p->back, (u32)tp->tcp_mstamp, tp->rx_opt.rcv_tsval);
+	p->back.off = !tp->rx_opt.tstamp_ok;
+}
+
+/**
+ * cc_path_back_us() - how long the ACK that is being processed waited on its way back
+ * @tp: socket
+ * @p: path
+ * @rtt_us: round trip that it shows, 0: none
+ *
+ * Return: microseconds, at most what @rtt_us is above the minimum.
+ */
+static inline u32 cc_path_back_us(const struct tcp_sock *tp,
+				  struct minrtt_probe *p, u32 rtt_us)
+{
+	if (!rtt_us || !tp->rx_opt.saw_tstamp)
+		return 0;
+	return return_path_add(&p->back, (u32)tp->tcp_mstamp,
+			       tp->rx_opt.rcv_tsval,
+			       rtt_us - min(rtt_us, p->min_us), p->min_us);
+}
+
 static inline bool cc_path_is_known(const struct minrtt_probe *p)
 {
 	return p->min_us != MINRTT_PROBE_NONE;
@@ -94,6 +125,16 @@ static inline void cc_path_abort(struct sock *sk, struct minrtt_probe *p,
 	cc_path_release(sk, p, wnd, MINRTT_PROBE_OTHERS);
 }
 
+/* What ACKs wait for then is part of the longer path */
+static inline void cc_path_longer(const struct tcp_sock *tp,
+				  struct minrtt_probe *p)
+{
+	p->min_us += return_path_add(&p->back, (u32)tp->tcp_mstamp,
+				     tp->rx_opt.rcv_tsval, U32_MAX - p->min_us,
+				     p->min_us);
+	return_path_begin(&p->back, (u32)tp->tcp_mstamp, tp->rx_opt.rcv_tsval);
+}
+
 /**
  * cc_path_round() - a round is over
  * @sk: socket
@@ -103,10 +144,14 @@ static inline void cc_path_abort(struct sock *sk, struct minrtt_probe *p,
 static inline void cc_path_round(struct sock *sk, struct minrtt_probe *p,
 				 u32 *wnd)
 {
+	const struct tcp_sock *tp = tcp_sk(sk);
 	bool probed = p->probing;
 	enum minrtt_probe_event event;
 
-	event = minrtt_probe_round(p, cc_path_wait_us(tcp_sk(sk), p));
+	return_path_round(&p->back, (u32)tp->tcp_mstamp, p->min_us);
+	event = minrtt_probe_round(p, cc_path_wait_us(tp, p));
+	if (event == MINRTT_PROBE_LONGER)
+		cc_path_longer(tp, p);
 	if (event == MINRTT_PROBE_BEGIN &&
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		minrtt_probe_abort(p);

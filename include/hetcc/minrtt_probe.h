@@ -14,7 +14,7 @@
 #ifndef HETCC_MINRTT_PROBE_H
 #define HETCC_MINRTT_PROBE_H
 
-#include "fixed.h"
+#include "return_path.h"
 
 #define MINRTT_PROBE_NONE	U32_MAX
 /* Rounds before a probe, after one that found a longer path, and after others */
@@ -52,15 +52,17 @@ enum minrtt_probe_event {
  * @every: rounds to rest after two probes
  * @probing: a probe is open
  * @stood: no packet of the round before came near the minimum
+ * @back: the way back, whose waits are in none of these
  */
 struct minrtt_probe {
 	u32 min_us;
 	u32 round_us;
 	u32 seen_us;
-	u8 left;
-	u8 every;
-	bool probing;
-	bool stood;
+	u16 left:7,
+	    every:7,
+	    probing:1,
+	    stood:1;
+	struct return_path back;
 };
 
 static inline void minrtt_probe_rest(struct minrtt_probe *p, u32 rounds)
@@ -135,7 +137,7 @@ minrtt_probe_judge(struct minrtt_probe *p, u32 round_us, u32 same_us)
 	}
 	minrtt_probe_rest(p, p->seen_us ? p->every : MINRTT_PROBE_AGAIN);
 	if (p->seen_us)
-		p->every = min(2 * p->every, MINRTT_PROBE_REST_MAX);
+		p->every = min_t(u32, 2 * p->every, MINRTT_PROBE_REST_MAX);
 	p->seen_us = round_us;
 	return MINRTT_PROBE_OTHERS;
 }
