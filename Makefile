@@ -14,7 +14,7 @@ DEMO := real_networks-loss santacruz-asym geo
 DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas westwood hybla
 
 .PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
-	check-hostile check-vm check-debug check-quic claims figures cost cpu-cost lint matrix distclean dkms-install \
+	check-hostile check-vm check-debug check-quic claims figures cost cpu-cost lint matrix prove distclean dkms-install \
 	dkms-uninstall deb dist docs docs-data gauntlet
 
 all: modules
@@ -65,6 +65,7 @@ help:
 	@echo "make cpu-cost        what a congestion control costs: instructions per ACK on"
 	@echo "                     Debian's 6.12 and 6.1 under QEMU (docs/cost.md)"
 	@echo "make lint matrix     parts of make check"
+	@echo "make prove           its proofs: no input makes estimators overflow"
 	@echo "make clean distclean what the module build left here; all of $(BUILD)"
 	@echo "HETCC_BUILD=DIR make ...  an absolute path instead of build, but for modules"
 
@@ -138,6 +139,10 @@ cost: kernels
 cpu-cost:
 	@tools/setup.sh --vm
 	@$(BUILD)/venv/bin/python tools/bench/cpu_cost.py --kernel 6.12 --kernel 6.1
+
+prove:
+	@tools/setup.sh --check
+	@$(BUILD)/venv/bin/python tools/ci/prove.py
 
 lint matrix:
 	@tools/setup.sh --check

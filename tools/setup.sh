@@ -18,6 +18,8 @@ VENV_MB=550
 # What quinn 0.11.12 needs, and the first Go that fetches a newer one by itself
 RUST_MIN=1.85
 GO_MIN=1.21
+# The prover of the estimators' arithmetic: its version in Debian 13
+CBMC=6.6.0-4
 PACKAGES=(
 	bc bison build-essential bridge-utils ethtool flex git iperf3 iproute2
 	iputils-ping kmod libelf-dev libmnl-dev libpcap-dev libssl-dev
@@ -25,7 +27,7 @@ PACKAGES=(
 	tcpdump util-linux xz-utils
 )
 CHECK_PACKAGES=(
-	clang curl debhelper dh-dkms dkms dpkg-dev gcc-aarch64-linux-gnu
+	clang curl cvc5 debhelper dh-dkms dkms dpkg-dev gcc-aarch64-linux-gnu
 	gcc-arm-linux-gnueabihf libwrap0 linux-headers-6.12-amd64
 	linux-headers-amd64 mmdebstrap openssh-client shellcheck sparse strace
 	tshark universal-ctags
@@ -84,41 +86,44 @@ install_packages()
 }
 
 # Tests have servers of their own: the packages would start theirs on this machine.
-# unpack_deb NAME PACKAGE PROGRAM [OPTION...]: to $BUILD/NAME; options are apt-get's
+# unpack_deb NAME PACKAGE PROGRAM [OPTION...]: to $BUILD/NAME; options are apt-get's; of several packages all
 unpack_deb()
 {
-	local dir=$BUILD/$1 package=$2 program=$3 deb
+	local dir=$BUILD/$1 package=$2 program=$3 packages deb
 	shift 3
 
 	[ ! -x "$dir/$program" ] || return 0
 	echo "setup: unpacking $package"
 	rm -rf "$dir"
 	mkdir "$dir"
-	(cd "$dir" && apt-get -q "$@" download "$package") >"$BUILD/${dir##*/}.log" 2>&1 || {
+	read -ra packages <<<"$package"
+	(cd "$dir" && apt-get -q "$@" download "${packages[@]}") >"$BUILD/${dir##*/}.log" 2>&1 || {
 		cat "$BUILD/${dir##*/}.log" >&2
 		return 1
 	}
-	deb=("$dir"/*.deb)
-	dpkg-deb -x "${deb[0]}" "$dir"
+	for deb in "$dir"/*.deb; do
+		dpkg-deb -x "$deb" "$dir"
+	done
+	rm -f "$dir"/*.deb
 }
 
-# netperf's licence keeps it in Debian's section non-free; apt's own lists stay as they are
-unpack_netperf()
+# unpack_from SUITE NAME PACKAGE PROGRAM: the same from another part of Debian's archive; apt's own lists stay as they are
+unpack_from()
 {
-	local apt=$BUILD/netperf.apt mirror options
+	local apt=$BUILD/$2.apt mirror options
 
-	[ ! -x "$BUILD/netperf/usr/bin/netperf" ] || return 0
+	[ ! -x "$BUILD/$2/$4" ] || return 0
 	# shellcheck disable=SC2016 # apt's own placeholders
 	mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
 		awk '$2 == "bookworm" && $3 == "main" { print $1; exit }')
 	mkdir -p "$apt/parts" "$apt/lists/partial" "$apt/cache/archives/partial"
-	echo "deb ${mirror:?no mirror of Debian 12 in the sources of apt} bookworm non-free" >"$apt/parts/non-free.list"
+	echo "deb ${mirror:?no mirror of Debian 12 in the sources of apt} $1" >"$apt/parts/$2.list"
 	options=(
 		-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$apt/parts"
 		-o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache"
 	)
 	apt-get "${options[@]}" -qq update || return 1
-	unpack_deb netperf netperf usr/bin/netperf "${options[@]}"
+	unpack_deb "$2" "$3" "$4" "${options[@]}"
 	rm -rf "$apt"
 }
 
@@ -126,7 +131,14 @@ unpack_servers()
 {
 	unpack_deb sshd openssh-server usr/sbin/sshd
 	unpack_deb nginx nginx usr/sbin/nginx
-	unpack_netperf
+	# Its licence keeps it in the section non-free
+	unpack_from 'bookworm non-free' netperf netperf usr/bin/netperf
+}
+
+# Debian 12 has none: Debian 13's, with its own C library beside it
+unpack_prover()
+{
+	unpack_from 'trixie main' cbmc "cbmc=$CBMC libc6 libgcc-s1 libstdc++6 minisat zlib1g" usr/bin/cbmc
 }
 
 # need TOOL FOUND MINIMUM: refuse one that is missing (FOUND is empty) or too old
@@ -191,7 +203,7 @@ for arg in "$@"; do
 	--help | -h) usage; exit 0 ;;
 	--check)
 		wanted+=("${CHECK_PACKAGES[@]}")
-		steps+=(unpack_servers)
+		steps+=(unpack_servers unpack_prover)
 		;;
 	--quic)
 		wanted+=(openssl)

@@ -231,7 +231,7 @@ static inline u32 bw_busy_alpha(const struct bw_busy *b, u32 span_us,
 	u32 times = min(min(rounds, pauses), BW_BUSY_TIMES);
 	u32 alpha = a->alpha_permille;
 
-	while (times-- > 1)
+	for (; times > 1; times--)
 		alpha = alpha * a->alpha_permille / FIXED_MILLI;
 	return alpha;
 }

@@ -15,7 +15,7 @@
 
 #define EWMA_SHIFT		8
 #define EWMA_ONE		((u64)1 << EWMA_SHIFT)
-/* sample < 2^40: 2^40 * 2^8 * 1000 < 2^58 fits the signed product below */
+/* sample < 2^40: 2^40 * 2^8 * 1000 < 2^58 fits the products below */
 #define EWMA_MAX		((1ULL << 40) - 1)
 
 /**
@@ -47,16 +47,15 @@ static inline u64 ewma_get(const struct ewma *e)
  */
 static inline void ewma_add(struct ewma *e, u64 sample, u32 alpha_permille)
 {
-	s64 delta;
+	u64 to = min_t(u64, sample, EWMA_MAX) << EWMA_SHIFT;
+	u32 part = FIXED_MILLI - alpha_permille;
 
-	sample = min_t(u64, sample, EWMA_MAX);
-	if (!e->scaled) {
-		e->scaled = sample << EWMA_SHIFT;
-		return;
-	}
-	delta = (s64)(sample << EWMA_SHIFT) - (s64)e->scaled;
-	e->scaled += div_s64(delta * (s64)(FIXED_MILLI - alpha_permille),
-			     FIXED_MILLI);
+	if (!e->scaled)
+		e->scaled = to;
+	else if (to > e->scaled)
+		e->scaled += div_u64((to - e->scaled) * part, FIXED_MILLI);
+	else
+		e->scaled -= div_u64((e->scaled - to) * part, FIXED_MILLI);
 }
 
 #endif /* HETCC_EWMA_H */

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Santa Cruz: from the queue to the window (section 3.1 and what a real network
- * needs beyond it), once per window of data. Plain integers, no socket.
+ * Santa Cruz: from the queue to the window (section 3.1 of the 1999 paper and what a
+ * real network needs beyond it), once a round trip. Plain integers, no socket.
  */
 #ifndef HETCC_SANTACRUZ_LAW_H
 #define HETCC_SANTACRUZ_LAW_H
 
-#include "reldelay.h"
+#include "queue_pkts.h"
 
+/* Segments; 2^24 of 1500 bytes are 25 GB */
+#define SANTACRUZ_LAW_WINDOW_MIN	2U
+#define SANTACRUZ_LAW_WINDOW_MAX	((u32)1 << 24)
 /* A window grows by at most this part of it in one round */
-#define SANTACRUZ_LAW_RAISE_SHIFT	4
-/* And by this part once the queue shows */
-#define SANTACRUZ_LAW_FINE_SHIFT	7
-/* Fewer that come at once are a burst */
-#define SANTACRUZ_LAW_JUMP_PKTS	4
+#define SANTACRUZ_LAW_RAISE_SHIFT	2
+/* A delay answers a smaller window by this part of what it should, or not at all */
+#define SANTACRUZ_LAW_ANSWER_SHIFT	3
+/* Packets in flight in a drain */
+#define SANTACRUZ_LAW_DRAIN_MIN	4U
 
 /**
  * santacruz_law_op() - operating point of a large window
@@ -38,160 +41,121 @@ static inline s32 santacruz_law_op(u32 window, s32 n_op)
 /**
  * santacruz_law_shows() - is that a queue, or could it be noise?
  * @n: measured queue, Q8 packets
- * @op: operating point, Q8 packets
+ * @op: operating point, Q8 packets, not negative
  */
 static inline bool santacruz_law_shows(s32 n, s32 op)
 {
-	return n >= max_t(s32, QUEUE_PKTS_ONE / 2, op / 2);
+	return n >= max_t(s32, QUEUE_PKTS_ONE / 2, (s32)((u32)op / 2));
 }
 
 /**
  * santacruz_law_raise() - how far to raise the window
  * @window: packets
- * @n: measured queue, Q8 packets
- * @op: operating point, Q8 packets
+ * @shows: a queue shows
  * @run: rounds in a row that have raised it
  *
  * A queue says that the pipe is full: one packet, as the paper. Nothing queued
- * says nothing about what is missing: 1, 2, 4... packets, up to a sixteenth of the
- * window, so that a pipe of any size is full after O(log) rounds, and less than
- * two such steps too much are under way when the queue shows.
+ * says nothing about what is missing: 1, 2, 4... packets, up to a quarter of the
+ * window, so that a pipe of any size is full after O(log) rounds.
  *
  * Return: packets, at least 1.
  */
-static inline u32 santacruz_law_raise(u32 window, s32 n, s32 op, u32 run)
+static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run)
 {
-	u32 shift = santacruz_law_shows(n, op) ? SANTACRUZ_LAW_FINE_SHIFT :
-						 SANTACRUZ_LAW_RAISE_SHIFT;
-	u32 most = window >> shift;
+	u32 most = window >> SANTACRUZ_LAW_RAISE_SHIFT;
 
-	return min_t(u32, 1U << min_t(u32, run, 24), max_t(u32, most, 1));
+	if (shows)
+		return 1;
+	return max_t(u32, min_t(u32, 1U << min_t(u32, run, 24), most), 1);
 }
 
 /**
- * santacruz_law_lower() - how far to lower the window
+ * santacruz_law_lower() - window that leaves the operating point queued
  * @window: packets
+ * @sent: packets in flight when the packet was sent that met the queue
  * @excess: queue beyond the operating point, Q8 packets, positive
  *
- * The queue shrinks by what the window shrinks by: all of it in a round, half the
- * window at most.
+ * A packet meets the queue of what was in flight when it was sent. So this many
+ * less than that are right, whatever the window has become since; half the window
+ * at most goes in one round.
  *
- * Return: packets, at least 1, or 0 for a window of 1.
+ * Return: packets, at most @window.
  */
-static inline u32 santacruz_law_lower(u32 window, s32 excess)
+static inline u32 santacruz_law_lower(u32 window, u32 sent, s32 excess)
 {
 	u32 pkts = (u32)excess >> QUEUE_PKTS_SHIFT;
+	u32 right = sent > pkts ? sent - pkts : 0;
 
-	return min_t(u32, max_t(u32, pkts, 1), window / 2);
+	return clamp_t(u32, right, window / 2, window);
 }
 
-/* What drains may lift the base by, all in all: 10 ms in 64 us */
-#define SANTACRUZ_LAW_LIFT_SHIFT	6
-#define SANTACRUZ_LAW_LIFT_MAX	156
-
 /**
- * santacruz_law_drain() - what a drain takes out of the window
+ * santacruz_law_drain() - window of a drain
  * @window: packets
  * @n: measured queue, Q8 packets
  *
- * The queue, and an eighth of the window to be sure that nothing is left.
+ * Without the queue, and a quarter of the rest.
  *
- * Return: packets, less than half the window.
+ * Return: packets, at least SANTACRUZ_LAW_DRAIN_MIN, unless @window is less.
  */
 static inline u32 santacruz_law_drain(u32 window, s32 n)
 {
-	u32 pkts = ((u32)max_t(s32, n, 0) >> QUEUE_PKTS_SHIFT) + 1 +
-		   max_t(u32, window / 8, 1);
+	u32 pkts = (u32)max_t(s32, n, 0) >> QUEUE_PKTS_SHIFT;
+	u32 rest = window - min_t(u32, pkts + 1, window);
 
-	return min_t(u32, pkts, (window - 1) / 2);
+	return min_t(u32, window, max_t(u32, rest - rest / 4,
+					SANTACRUZ_LAW_DRAIN_MIN));
 }
 
 /**
- * santacruz_law_lift() - the path under a drained queue
- * @left_us: delay above the base that a drain has left
- * @op: operating point, Q8 packets
- * @pkts_ns: pktS
- * @lifted: what earlier drains have lifted the base by, 64 us
- *
- * Half of the operating point that does not drain is not ours: a link
- * that waits before it sends, or a queue of other flows. The base follows a link, in
- * jitter that keeps order by milliseconds; it must not follow a queue, so 10 ms
- * are all it ever gets this way, and half of what is left where half drained.
- *
- * Return: how far to lift the base, 64 us.
+ * struct santacruz_law_answer - a delay that the window was lowered for
+ * @first_us: it was so much, at most 2^26
+ * @now_us: and is now
+ * @first_pkts: packets in flight then
+ * @now_pkts: and now
+ * @pkts_ns: service time of a packet
  */
-static inline u32 santacruz_law_lift(u32 left_us, s32 op, u32 pkts_ns,
-				     u32 lifted)
-{
-	u64 kept_us = div_u64((u64)op * pkts_ns, 1000 * QUEUE_PKTS_ONE);
-
-	if (!pkts_ns || left_us <= kept_us / 2 ||
-	    lifted >= SANTACRUZ_LAW_LIFT_MAX)
-		return 0;
-	if (left_us < kept_us)
-		left_us = (u32)div64_u64((u64)left_us * left_us, kept_us);
-	return min_t(u32, left_us >> SANTACRUZ_LAW_LIFT_SHIFT,
-		     SANTACRUZ_LAW_LIFT_MAX - lifted);
-}
-
-/**
- * struct santacruz_law_lowering - a delay that the window was lowered for
- * @before: window before the first step, packets
- * @sent: window under which the packets just measured were sent
- * @first_us: delay that the first step answered
- * @now_us: delay that is left
- * @jump_us: some rise from one packet to the next of late was at least this
- * @pkts_ns: pktS
- * @tick_us: resolution of the delays
- */
-struct santacruz_law_lowering {
-	u32 before;
-	u32 sent;
+struct santacruz_law_answer {
 	u32 first_us;
 	u32 now_us;
-	u32 jump_us;
+	u32 first_pkts;
+	u32 now_pkts;
 	u32 pkts_ns;
-	u32 tick_us;
 };
 
 /**
- * santacruz_law_delay_grows() - by more than an eighth and a tick since the first step
- * @d: what the last rounds have shown; the run of lowering is to begin anew
+ * santacruz_law_grew() - the delay grew by more than an eighth and a tick
+ * @a: since the first step
+ * @tick_us: resolution of the delays
  */
-static inline bool
-santacruz_law_delay_grows(const struct santacruz_law_lowering *d)
+static inline bool santacruz_law_grew(const struct santacruz_law_answer *a,
+				      u32 tick_us)
 {
-	return d->now_us > d->first_us + d->first_us / 8 + d->tick_us;
+	return a->now_us > a->first_us + a->first_us / 8 + tick_us;
 }
 
 /**
- * santacruz_law_path_changed() - is the delay a longer path instead of a queue?
- * @d: what the last rounds have shown
+ * santacruz_law_unanswered() - does the delay stand whatever we take out?
+ * @a: what was taken out since, and what became of the delay
  *
- * Packets taken out of a queue shorten it by pktS each, until none is left. A
- * delay that came from one packet to the next, that stands, and that goes back by
- * less than a quarter of what was taken out is the path's. One that came by and
- * by, or grows, may be other flows' queue, and is not to be taken for the path:
- * each of them would in turn.
+ * Packets taken out of a queue shorten it by the time that each takes at the
+ * bottleneck, or, among n flows, by the nth part of that. Decided when half of the
+ * queue, or of what was in flight, is gone.
  *
- * Return: true if so.
+ * Return: true if the delay is not ours.
  */
 static inline bool
-santacruz_law_path_changed(const struct santacruz_law_lowering *d)
+santacruz_law_unanswered(const struct santacruz_law_answer *a)
 {
-	u32 taken = d->before > d->sent ? d->before - d->sent : 0;
+	u32 taken = a->first_pkts > a->now_pkts ?
+		    a->first_pkts - a->now_pkts : 0;
+	u32 fell_us = a->first_us > a->now_us ? a->first_us - a->now_us : 0;
 	/* 2^32 * 2^32 / 1000 < 2^55 */
-	u64 due_us = div_u64((u64)taken * d->pkts_ns, 1000);
+	u64 due_us = div_u64((u64)taken * a->pkts_ns, 1000);
 
-	if (d->first_us < 4 * d->tick_us || due_us < d->first_us / 2)
+	if (due_us < a->first_us / 2 && taken < a->first_pkts / 2)
 		return false;
-	if (d->jump_us < d->first_us / 8 * 3 ||
-	    d->jump_us / SANTACRUZ_LAW_JUMP_PKTS < d->pkts_ns / 1000 ||
-	    santacruz_law_delay_grows(d))
-		return false;
-	/* A window below the pipe takes out more than was queued */
-	due_us = min_t(u64, due_us, d->first_us);
-	return d->now_us + due_us / 4 > d->first_us;
+	return fell_us < min_t(u64, due_us, a->first_us) >> SANTACRUZ_LAW_ANSWER_SHIFT;
 }
 
 #endif /* HETCC_SANTACRUZ_LAW_H */

@@ -36,6 +36,7 @@ typedef signed long long s64;
 
 #define min(x, y)		user_compat_pick(x, y, <)
 #define max(x, y)		user_compat_pick(x, y, >)
+#define min3(x, y, z)		min((__typeof__(x))min(x, y), z)
 #define min_t(type, x, y)	user_compat_pick_t(type, x, y, <)
 #define max_t(type, x, y)	user_compat_pick_t(type, x, y, >)
 

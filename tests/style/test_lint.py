@@ -8,7 +8,7 @@ from commands import call
 pytestmark = pytest.mark.fast
 
 FAST = ("fnlen", "shellcheck", "ruff", "imports", "mypy")
-BUILD = ("checkpatch", "sparse")  # need the kernel's sources and headers
+BUILD = ("checkpatch", "sparse", "bpf")  # need the kernel's sources and headers, clang
 
 
 def checked(name: str) -> None:

@@ -45,9 +45,11 @@ RULES: dict[str, tuple[str, ...]] = {
     "tests/packaging/": ("tests/packaging",),
     "tests/packet/": ("tests/packet", "tests/papers"),
     "tests/papers/": ("tests/papers",),
+    "tests/proofs/": ("tests/proofs", "tests/style"),
     "tests/style/": ("tests/style",),
     "tools/bench/": (),  # make check-vm
     "tools/ci/": ("tests/style", "tests/option/test_patch_build.py", "tests/packaging"),
+    "tools/ci/prove": ("tests/proofs", "tests/style"),
     "tools/hetcc": ("tests/packaging",),
     "tools/kernel/rebase": ("tests/option/test_patch_build.py",),
     "tools/lab/gauntlet/": ("tests/judge",),

@@ -11,7 +11,7 @@ ci=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 
 readonly venv=$HETCC_BUILD/venv
 readonly logs=$HETCC_BUILD/lint
-readonly all_checks=(checkpatch sparse fnlen shellcheck ruff mypy imports)
+readonly all_checks=(checkpatch sparse fnlen bpf shellcheck ruff mypy imports)
 
 usage() {
 	cat <<'END'
@@ -22,6 +22,7 @@ Runs the named static checks, all of them when none is named:
   checkpatch  the kernel's style checker on the modules and their headers
   sparse      the kernel's semantic checker on the modules
   fnlen       no function of C or Python is longer than 60 lines, no Python file of tools/ than 400
+  bpf         the headers that are plain integers compile for BPF, each function of them
   shellcheck  every shell script
   ruff        the Python code of tools/ and tests/, its format too
   mypy        the types of the same
@@ -66,6 +67,18 @@ check_sparse() {
 
 check_fnlen() {
 	python3 "$ci/fnlen.py"
+}
+
+# By the proofs of a header, which go through each of its functions. BPF has a stack of
+# 512 bytes, no signed division and no call of the C library.
+check_bpf() {
+	local harness failed=0
+	need_command clang clang
+	for harness in tests/proofs/*.c; do
+		clang -target bpf -std=gnu11 -O2 -Wall -Werror -Iinclude -Itests/estimators \
+			-c -o "$logs/bpf.o" "$harness" || failed=1
+	done
+	return "$failed"
 }
 
 check_shellcheck() {

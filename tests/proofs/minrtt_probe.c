@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+/* minrtt_probe.h: any state that it can have, all round trips. */
+#include "hetcc/minrtt_probe.h"
+#include "proof.h"
+
+static bool is_state(const struct minrtt_probe *p)
+{
+	return p->min_us <= p->round_us && p->left >= 1 &&
+	       p->left <= MINRTT_PROBE_REST_MAX &&
+	       p->every >= MINRTT_PROBE_REST &&
+	       p->every <= MINRTT_PROBE_REST_MAX;
+}
+
+static struct minrtt_probe any_state(void)
+{
+	struct minrtt_probe p = { nondet_u32(), nondet_u32(), nondet_u32(),
+				  nondet_u8(), nondet_u8(), nondet_bool() };
+
+	return p;
+}
+
+PROOF(init)
+{
+	struct minrtt_probe p;
+
+	minrtt_probe_init(&p, nondet_u32());
+	CHECK(is_state(&p));
+	minrtt_probe_abort(&p);
+	CHECK(is_state(&p) && !p.probing);
+}
+
+PROOF(add)
+{
+	struct minrtt_probe p = any_state();
+	u32 rtt_us = nondet_u32();
+
+	ASSUME(is_state(&p));
+	minrtt_probe_add(&p, rtt_us);
+	CHECK(is_state(&p) && p.min_us <= rtt_us);
+}
+
+PROOF(round)
+{
+	struct minrtt_probe p = any_state(), was = p;
+	enum minrtt_probe_event event;
+
+	ASSUME(is_state(&p));
+	event = minrtt_probe_round(&p, nondet_u32());
+	CHECK(is_state(&p));
+	CHECK(event == MINRTT_PROBE_LONGER ? p.min_us == was.round_us :
+	      p.min_us == was.min_us);
+	CHECK(event != MINRTT_PROBE_BEGIN || (p.probing && !was.probing));
+}
