@@ -420,11 +420,15 @@ static u32 westwood_target(const struct sock *sk)
 {
 	const struct westwood *w = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), room;
+	u32 wait_us = cc_path_wait_us(tcp_sk(sk), &w->path);
 
 	if (w->paper)
 		return westwood_has_estimate(w) ?
 		       westwood_bdp(sk, FIXED_MILLI) : 0;
-	if (w->path.probing || westwood_is_congested(sk))
+	/* A full queue is no more where nothing waits, unless it is too short to be seen */
+	if (w->path.probing || bw_busy_standing_us(&w->busy) > wait_us ||
+	    (full_queue_is_it(&w->full) &&
+	     full_queue_is_short(&w->full, w->path.min_us, wait_us)))
 		return 0;
 	room = westwood_room(sk);
 	/* It carries more by now than the estimate says */

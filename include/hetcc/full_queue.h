@@ -164,6 +164,20 @@ static inline bool full_queue_is_here(const struct full_queue *q)
 }
 
 /**
+ * full_queue_is_short() - is the queue too short to be seen by its waits?
+ * @q: state
+ * @min_us: minimum round trip
+ * @wait_us: waits up to this long count as no queue
+ *
+ * Return: nothing waited longer of late.
+ */
+static inline bool full_queue_is_short(const struct full_queue *q, u32 min_us,
+				       u32 wait_us)
+{
+	return ((u64)q->high * min_us) >> FULL_QUEUE_SHIFT <= wait_us;
+}
+
+/**
  * full_queue_may_be() - can they be?
  * @q: state
  *
