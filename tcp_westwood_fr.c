@@ -84,7 +84,7 @@ CC_PARAM_MILLI(a, 1000, 1000, 16000,
  * @wnd: window that comes back after a probe at the path
  * @gfr_stamp: time of GFR's last look, lower bits of jiffies
  * @paper: @bwe is in use, not @busy
- * @cut: the open recovery has answered congestion
+ * @cut: the open recovery has answered congestion; with @paper: a recovery is open
  * @back: every ACK of the round before waited so long on its way back
  * @back_low: and those of the open one
  */
@@ -294,6 +294,22 @@ static u32 westwood_ssthresh(struct sock *sk)
 }
 
 /*
+ * The paper's window is the threshold at once. Where that is more than what is out, the
+ * difference would leave as one burst: until the end of the recovery the stack lets out
+ * one more than has arrived (RFC 6937).
+ */
+static void westwood_recover_paper(struct sock *sk, u32 pkts, u32 lost)
+{
+	struct westwood *w = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 flight = tcp_packets_in_flight(tp);
+
+	w->cut = true;
+	tcp_snd_cwnd_set(tp, max(min(tp->snd_ssthresh, flight + pkts + 1),
+				 flight + !!lost));
+}
+
+/*
  * In a recovery the window is the threshold. Where that leaves room it comes by slow
  * start: as much as has left the path, and as much again.
  */
@@ -304,7 +320,7 @@ static void westwood_recover(struct sock *sk, u32 pkts, u32 lost)
 	u32 flight = tcp_packets_in_flight(tp);
 
 	if (w->paper) {
-		tcp_snd_cwnd_set(tp, max(tp->snd_ssthresh, flight + !!lost));
+		westwood_recover_paper(sk, pkts, lost);
 		return;
 	}
 	if (lost && !w->cut && westwood_lost_by_queue(sk))
@@ -319,13 +335,19 @@ static void westwood_recover(struct sock *sk, u32 pkts, u32 lost)
 static void westwood_set_window(struct sock *sk, u32 pkts, u32 lost)
 {
 	struct westwood *w = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
 	if (w->path.probing)
 		return;
-	if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
+	if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
 		westwood_recover(sk, pkts, lost);
-	else if (pkts)
+		return;
+	}
+	if (w->paper && w->cut && state != TCP_CA_Loss)
+		tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
+	w->cut = false;
+	if (pkts)
 		tcp_reno_cong_avoid(sk, 0, pkts);
 }
 
@@ -398,11 +420,15 @@ static u32 westwood_target(const struct sock *sk)
 {
 	const struct westwood *w = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), room;
+	u32 wait_us = cc_path_wait_us(tcp_sk(sk), &w->path);
 
 	if (w->paper)
 		return westwood_has_estimate(w) ?
 		       westwood_bdp(sk, FIXED_MILLI) : 0;
-	if (w->path.probing || westwood_is_congested(sk))
+	/* A full queue is no more where nothing waits, unless it is too short to be seen */
+	if (w->path.probing || bw_busy_standing_us(&w->busy) > wait_us ||
+	    (full_queue_is_it(&w->full) &&
+	     full_queue_is_short(&w->full, w->path.min_us, wait_us)))
 		return 0;
 	room = westwood_room(sk);
 	/* It carries more by now than the estimate says */

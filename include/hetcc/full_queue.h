@@ -85,7 +85,7 @@ static inline void full_queue_add(struct full_queue *q, u32 rtt_us, u32 min_us,
 	q->pair = max_t(u32, q->last, wait);
 	q->last = wait;
 	q->high = max(q->high, q->pair);
-	q->mean += q->pair - (q->mean >> FULL_QUEUE_MEAN_SHIFT);
+	q->mean = q->mean - (q->mean >> FULL_QUEUE_MEAN_SHIFT) + q->pair;
 	if (gap && (!q->gap || repair))
 		q->edge = q->pair;
 	q->gap = gap;
@@ -126,8 +126,9 @@ static inline void full_queue_lost(struct full_queue *q)
 static inline void full_queue_round(struct full_queue *q, u32 lost, u32 sent)
 {
 	u32 mean = q->mean >> FULL_QUEUE_MEAN_SHIFT;
-	u32 now = sent ? fixed_mul_div(min(lost, sent), U16_MAX, sent) : 0;
+	u32 now = sent ? fixed_mul_div(lost, U16_MAX, sent) : 0;
 
+	now = min_t(u32, now, U16_MAX);
 	q->rate = q->rate - (q->rate >> FULL_QUEUE_RATE_SHIFT) +
 		  (now >> FULL_QUEUE_RATE_SHIFT);
 	/* Forgotten in 256 rounds: the path may be another one by then */
@@ -160,6 +161,20 @@ static inline bool full_queue_is_here(const struct full_queue *q)
 {
 	return full_queue_compare(q) > FULL_QUEUE_TIE_NONE ||
 	       q->rate > FULL_QUEUE_CEILING;
+}
+
+/**
+ * full_queue_is_short() - is the queue too short to be seen by its waits?
+ * @q: state
+ * @min_us: minimum round trip
+ * @wait_us: waits up to this long count as no queue
+ *
+ * Return: nothing waited longer of late.
+ */
+static inline bool full_queue_is_short(const struct full_queue *q, u32 min_us,
+				       u32 wait_us)
+{
+	return ((u64)q->high * min_us) >> FULL_QUEUE_SHIFT <= wait_us;
 }
 
 /**

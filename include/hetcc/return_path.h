@@ -41,13 +41,11 @@ struct return_path {
 	    off:1;
 };
 
-/* Units since @base, -2^14..2^14-1 */
-static inline s32 return_path_units(u32 base, u32 now_us, u32 tsval)
+static inline u32 return_path_units(u32 now_us, u32 tsval)
 {
-	u32 at = now_us - tsval * RETURN_PATH_TICK_US;
-	u32 units = ((at >> RETURN_PATH_SHIFT) - base) & RETURN_PATH_MASK;
+	u32 us = now_us - tsval * RETURN_PATH_TICK_US;
 
-	return units > RETURN_PATH_MASK / 2 ? (s32)units - 0x8000 : (s32)units;
+	return (us >> RETURN_PATH_SHIFT) & RETURN_PATH_MASK;
 }
 
 /**
@@ -59,7 +57,7 @@ static inline s32 return_path_units(u32 base, u32 now_us, u32 tsval)
 static inline void return_path_begin(struct return_path *r, u32 now_us,
 				     u32 tsval)
 {
-	r->least = return_path_units(0, now_us, tsval) & RETURN_PATH_MASK;
+	r->least = return_path_units(now_us, tsval);
 }
 
 /**
@@ -75,16 +73,17 @@ static inline void return_path_begin(struct return_path *r, u32 now_us,
 static inline u32 return_path_add(struct return_path *r, u32 now_us, u32 tsval,
 				  u32 wait_us, u32 min_us)
 {
-	s32 units = return_path_units(r->least, now_us, tsval);
-	u32 us;
+	u32 units = (return_path_units(now_us, tsval) - r->least) &
+		    RETURN_PATH_MASK;
+	u32 us = units << RETURN_PATH_SHIFT;
 
 	if (r->off)
 		return 0;
-	if (units <= 0) {
+	/* The upper half is below the least */
+	if (units > RETURN_PATH_MASK / 2) {
 		return_path_begin(r, now_us, tsval);
 		return 0;
 	}
-	us = (u32)units << RETURN_PATH_SHIFT;
 	if (us > (u64)wait_us + min_us + RETURN_PATH_TICK_US) {
 		r->off = true;
 		return 0;

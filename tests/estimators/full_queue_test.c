@@ -208,6 +208,19 @@ static void test_ceiling(void)
 }
 
 /* A full queue is forgotten within 256 rounds, and so is the longest wait */
+/* Waits of up to 3 ms: seen by those to whom 2.5 are one, not by those to whom 3.2 are none */
+static void test_short(void)
+{
+	struct full_queue q = fresh();
+
+	EXPECT_TRUE(full_queue_is_short(&q, MIN_US, 0), "nothing has waited");
+	run(&q, 2000, MIN_US, sawtooth_us, lose_full);
+	EXPECT_TRUE(!full_queue_is_short(&q, MIN_US, 2500), "of 3 ms");
+	EXPECT_TRUE(full_queue_is_short(&q, MIN_US, 3200), "of 3 ms");
+	full_queue_add(&q, U32_MAX, MIN_US, false, false);
+	EXPECT_TRUE(!full_queue_is_short(&q, MIN_US, MIN_US), "up to 255 round trips");
+}
+
 static void test_forgotten(void)
 {
 	struct full_queue q = fresh();
@@ -229,6 +242,7 @@ static const struct tap_case cases[] = {
 	{ "the pair beside the gap", test_edge },
 	{ "the largest and smallest numbers", test_edges_of_numbers },
 	{ "the ceiling", test_ceiling },
+	{ "a queue that waits do not show", test_short },
 	{ "what is forgotten", test_forgotten },
 };
 

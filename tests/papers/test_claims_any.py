@@ -80,5 +80,6 @@ def test_neighbouring_round_trips(tmp_path: Path, third: float, holds: bool) -> 
 def test_claims_of_all_four_names() -> None:
     chosen = [c.id for c in evaluate.select(["any_link-beside-reno-"])]
     assert chosen == [
-        f"any_link-beside-reno-{cc}" for cc in ("hybla_ext", "hybla_paper", "westwood_fr", "westwood_gfr")
+        f"any_link-beside-reno-{name}"
+        for name in ("hybla_ext", "hybla_paper", "westwood_fr", "westwood_gfr", "hybla_ext-rtt0")
     ]

@@ -40,11 +40,11 @@ SHORT_PKTS = (5, 10, 20)
 SHARE_LOW, SHARE_HIGH, MORE_DROPS = 0.5, 1.5, 1.5
 
 
-def _beside(cc: str, cause: str) -> None:
+def _beside(cc: str, name: str, cause: str) -> None:
     found = runs("beside-reno", (cc, "reno"), QUEUE_PKTS, SHORT_PKTS)
 
     @claim(
-        f"any_link-beside-reno-{cc}",
+        f"any_link-beside-reno-{name}",
         paper="beside four Reno, 5, 10, 20 packets: 0.5 to 1.5 of the fair share, 1.5 times the drops of five Reno",
         needs=found.values(),
         cause=cause,
@@ -62,8 +62,9 @@ def _beside(cc: str, cause: str) -> None:
         return Verdict(good, f"of the fair share {row(share)}; drops to those of five Reno {row(more)}")
 
 
-for name, why in ((HYBLA, causes.REFERENCE), (HYBLA_PAPER, causes.REFERENCE), (FR, ""), (GFR, "")):
-    _beside(name, why)
+for ours, why in ((HYBLA, causes.REFERENCE), (HYBLA_PAPER, causes.REFERENCE), (FR, ""), (GFR, "")):
+    _beside(ours, ours, why)
+_beside(f"{HYBLA}:rtt0_ms=40", f"{HYBLA}-rtt0", "")  # told that the others' round trip is its own
 
 RATES_MBIT = (30, 50)
 RATE = "link.bottleneck.forward.rate_mbit"
@@ -170,7 +171,6 @@ THIN = {cc: RunKey("any_link-asym", cc) for cc in (*BOTH, "reno")}
     "any_link-asym",
     paper="a return path of a hundredth: at least Reno's goodput",
     needs=THIN.values(),
-    cause=causes.RETURN_QUEUE,
 )
 def thin(e: Evidence) -> Verdict:
     """hybla_ext and westwood_fr."""
