@@ -805,6 +805,33 @@ struct loop {
 	u32 cut_milli;
 };
 
+/* By rho = 1.2 two losses of one round trip are 60 packets apart, and halve it once */
+static void test_half_in_a_round_trip(void)
+{
+	struct hybla_share s = { .since = U32_MAX };
+	u32 rho = 6 * ONE / 5, w = 72;
+
+	w -= hybla_share_cut(&s, w, 0, 1, rho, CUT_MILLI);
+	EXPECT_EQ(w, 36, "the first");
+	w -= hybla_share_cut(&s, w, 60, 1, rho, CUT_MILLI);
+	EXPECT_EQ(w, 36, "the second");
+	w -= hybla_share_cut(&s, w, 60, 1, rho, CUT_MILLI);
+	EXPECT_EQ(w, 18, "the next round trip");
+}
+
+/* Few wait long, but losses are those of a full queue */
+static void test_shallow(void)
+{
+	struct hybla_share s = no_queue_state(0);
+
+	hybla_share_set_full(&s, true);
+	EXPECT_TRUE(hybla_share_is_full(&s), "as it was told");
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "a queue");
+	EXPECT_EQ(hybla_share_grow(&s, 700, 700, 4 * ONE), 4, "slow");
+	hybla_share_set_full(&s, false);
+	EXPECT_EQ(hybla_share_no_queue(&s), true, "over");
+}
+
 static u32 loop_cut(struct loop *l, u32 lost)
 {
 	if (l->cut_milli)
@@ -927,6 +954,8 @@ static const struct tap_case cases[] = {
 	{ "losses that no ACK reports", test_lost },
 	{ "a mark is a queue", test_marked },
 	{ "equilibrium: rho / sqrt(cut * p)", test_equilibrium },
+	{ "half in a round trip, however many losses", test_half_in_a_round_trip },
+	{ "a queue too short to wait in", test_shallow },
 	{ "equilibrium of Reno: cut 0.58", test_reno },
 };
 

@@ -550,7 +550,28 @@ static void test_any_input(void)
 	}
 }
 
+/* One packet near the minimum, in the round before or in the open one, is enough */
+static void test_stands(void)
+{
+	struct minrtt_probe p;
+
+	minrtt_probe_init(&p, 40000);
+	EXPECT_TRUE(!minrtt_probe_stands(&p, 4000), "nothing is known");
+	minrtt_probe_add(&p, 45000);
+	EXPECT_TRUE(!minrtt_probe_stands(&p, 4000), "half a round");
+	minrtt_probe_round(&p, 4000);
+	EXPECT_TRUE(minrtt_probe_stands(&p, 4000), "a round");
+	minrtt_probe_add(&p, 44001);
+	EXPECT_TRUE(minrtt_probe_stands(&p, 4000), "and more");
+	minrtt_probe_add(&p, 44000);
+	EXPECT_TRUE(!minrtt_probe_stands(&p, 4000), "until one comes early");
+	minrtt_probe_round(&p, 4000);
+	minrtt_probe_add(&p, 50000);
+	EXPECT_TRUE(!minrtt_probe_stands(&p, 4000), "in the round before");
+}
+
 static const struct tap_case cases[] = {
+	{ "a queue that stands", test_stands },
 	{ "the first round trip", test_first },
 	{ "a smaller one is believed at once", test_shorter },
 	{ "a longer path: two probes, ten rounds", test_longer },

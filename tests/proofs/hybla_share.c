@@ -65,3 +65,13 @@ PROOF(cut)
 	CHECK(pkts <= wnd / 2 && s.frac < HYBLA_SHARE_ONE);
 	CHECK(lost || !pkts);
 }
+
+PROOF(full)
+{
+	struct hybla_share s = { .calm = nondet_bool() };
+	bool full = nondet_bool();
+
+	hybla_share_set_full(&s, full);
+	CHECK(hybla_share_is_full(&s) == full);
+	CHECK(hybla_share_no_queue(&s) == (s.calm && !full));
+}

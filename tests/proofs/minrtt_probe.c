@@ -51,3 +51,13 @@ PROOF(round)
 	      p.min_us == was.min_us);
 	CHECK(event != MINRTT_PROBE_BEGIN || (p.probing && !was.probing));
 }
+
+PROOF(stands)
+{
+	struct minrtt_probe p = any_state();
+	u32 wait_us = nondet_u32();
+
+	ASSUME(is_state(&p));
+	CHECK(!minrtt_probe_stands(&p, wait_us) ||
+	      (p.stood && p.round_us > p.min_us));
+}
