@@ -234,7 +234,7 @@ def test_threshold_of_friendliness(tmp_path: Path, leg_ms: float, mbit: float, h
         return {"flows": [flow("main", main), *others]}
 
     judged = judge("satellite-friend", tmp_path, result)
-    assert (judged.status == "holds") is holds
+    assert judged.verdicts["timestamps"].holds is holds
     rtt_ms = round(25 + 2 * leg_ms)
     assert f"hybla_ext {rtt_ms} ms: gain {mbit / 3:.2f}, harm 0.25, others 12.0 Mbit/s, lost 0.0150" in said(judged)
     assert "beside reno 16.0, 0.0150; alone 16.0, 0.0150" in said(judged)

@@ -262,6 +262,11 @@ FRIEND_LEGS_MS = {25: 0, 600: 287.5}  # by round trip
 WITHOUT = RunKey("satellite-friend@without", "reno")
 OTHERS = ("cubic", "reno")
 NO_MORE = 1.1  # "no more than a 25 ms reno flow would", and a tenth
+NO_PAUSE = (
+    "Reno does not grow in the round trip in which it repairs a loss, the law does, and its losses are fewer than a "
+    "burst's; with a pause of W / rho packets after each cut 1.14 and 1.01 times, but then 0.78 to 1.16 of the fair "
+    "share in satellite-rtt, for which the cut was chosen without it"
+)
 
 
 def beside(cc: str, rtt_ms: int) -> RunKey:
@@ -288,6 +293,7 @@ def others_lost(e: Evidence, run: RunKey) -> float:
     "satellite-friend",
     paper="25, 600 ms beside cubic and reno of 25 ms: at most 1.1 times what a reno flow of 25 ms takes in its place",
     needs=[*FRIENDS.values(), REFERENCE, WITHOUT],
+    cause=NO_PAUSE,
     cost_s=80,
 )
 def friendly(e: Evidence) -> Verdict:
