@@ -461,8 +461,10 @@ static void hybla_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us,
 	if (hybla_share_ack(&h->share, tp->delivered,
 			    tcp_packets_in_flight(tp), lost, waited ? pkts : 0))
 		hybla_end_round(sk, round_lost + lost, size);
-	if (hybla_share_is_heavy(&h->share))
+	if (hybla_share_is_heavy(&h->share)) {
 		cc_path_abort(sk, &h->path, h->wnd);
+		minrtt_probe_renew(&h->path);
+	}
 }
 
 /* The first train of ACKs is over: what it says is a claim */
@@ -602,8 +604,10 @@ static u32 hybla_ssthresh(struct sock *sk)
 	hybla_share_lost(&h->share, lost);
 	if (lost)
 		hybla_measure_losses(sk, lost, 0);
-	if (hybla_share_is_heavy(&h->share))
+	if (hybla_share_is_heavy(&h->share)) {
 		cc_path_abort(sk, &h->path, h->wnd);
+		minrtt_probe_renew(&h->path);
+	}
 	cwnd = tcp_snd_cwnd(tp);
 	if (h->path.probing) {
 		h->wnd = hybla_cut(sk, h->wnd, 0, lost);

@@ -125,6 +125,15 @@ static inline void minrtt_probe_abort(struct minrtt_probe *p)
 	minrtt_probe_rest(p, MINRTT_PROBE_ROUNDS);
 }
 
+/**
+ * minrtt_probe_renew() - the path may be another one: look soon
+ * @p: state
+ */
+static inline void minrtt_probe_renew(struct minrtt_probe *p)
+{
+	minrtt_probe_known(p, min_t(u32, p->left, MINRTT_PROBE_ROUNDS));
+}
+
 static inline enum minrtt_probe_event
 minrtt_probe_judge(struct minrtt_probe *p, u32 round_us, u32 same_us)
 {

@@ -200,7 +200,7 @@ def test_thresholds_of_shares(
         return {"flows": [flow("main", RTT_FAIR_MBIT * (ours if job.cc == OURS else 0.1)), flow("wired0", 1)]}
 
     judged = judge(name, tmp_path, result)
-    assert (judged.status == "holds") is holds
+    assert judged.verdicts["timestamps"].holds is holds
     assert f"{round(25 + 2 * leg_ms)}: {share:.2f}" in said(judged)
     other = "hybla" if name == "satellite-rtt" else "reno"
     assert f"{other} 1 %: 25: 0.10, 50: 0.10, 100: 0.10, 200: 0.10, 400: 0.10, 600: 0.10" in said(judged)
@@ -234,7 +234,7 @@ def test_threshold_of_friendliness(tmp_path: Path, leg_ms: float, mbit: float, h
         return {"flows": [flow("main", main), *others]}
 
     judged = judge("satellite-friend", tmp_path, result)
-    assert (judged.status == "holds") is holds
+    assert judged.verdicts["timestamps"].holds is holds
     rtt_ms = round(25 + 2 * leg_ms)
     assert f"hybla_ext {rtt_ms} ms: gain {mbit / 3:.2f}, harm 0.25, others 12.0 Mbit/s, lost 0.0150" in said(judged)
     assert "beside reno 16.0, 0.0150; alone 16.0, 0.0150" in said(judged)

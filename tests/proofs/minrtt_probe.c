@@ -27,6 +27,8 @@ PROOF(init)
 	CHECK(is_state(&p));
 	minrtt_probe_abort(&p);
 	CHECK(is_state(&p) && !p.probing);
+	minrtt_probe_renew(&p);
+	CHECK(is_state(&p) && p.left <= MINRTT_PROBE_ROUNDS);
 }
 
 PROOF(add)
