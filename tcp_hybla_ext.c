@@ -56,7 +56,7 @@
 /* A shorter path than any reference connection's: rho is 1, and nothing is spaced */
 #define HYBLA_SPACE_US		1000U
 /* The reference connection loses this of its window: Reno's share (hybla_share.h) */
-#define HYBLA_CUT_MILLI		700U
+#define HYBLA_CUT_MILLI		580U
 /* A window of more times what is in flight is cut to that first */
 #define HYBLA_UNUSED		2
 /* The kernel paces from the eleventh segment on: what follows these is its own spacing */
@@ -402,12 +402,13 @@ static u32 hybla_cut(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
 static u32 hybla_window(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
 {
 	struct hybla *h = inet_csk_ca(sk);
+	u32 rho = hybla_rho_queued(sk);
 
 	wnd = hybla_cut(sk, wnd, pkts, lost);
-	if (tcp_is_cwnd_limited(sk))
+	if (tcp_is_cwnd_limited(sk) &&
+	    !hybla_share_repairs(&h->share, wnd, rho))
 		wnd = fixed_sat_u32((u64)wnd +
-				    hybla_share_grow(&h->share, wnd, pkts,
-						     hybla_rho_queued(sk)));
+				    hybla_share_grow(&h->share, wnd, pkts, rho));
 	return clamp(wnd, CC_WINDOW_MIN, tcp_sk(sk)->snd_cwnd_clamp);
 }
 

@@ -18,8 +18,8 @@
  *
  * By independent losses with probability p the mean over time of (B) is
  * rho / sqrt(cut * p), once cut / rho is below a half; Reno's by the textbook is
- * 1.31 / sqrt(p), with cut = 0.58. The kernel's, which stands still while it
- * repairs a loss, is met by 0.7.
+ * 1.31 / sqrt(p), with cut = 0.58. The kernel's stands still while it repairs a loss,
+ * W / rho packets long, and so does the law.
  *
  * A round trip in which few packets waited, and few were lost, shows that nobody
  * else needs the path: losses there are the link's and change nothing, and the
@@ -163,6 +163,27 @@ static inline bool hybla_share_ack(struct hybla_share *s, u32 delivered,
 	return true;
 }
 
+/* Segments in a round trip of the reference connection */
+static inline u32 hybla_share_round(u32 wnd, u32 rho)
+{
+	return max_t(u32, fixed_mul_div(min(wnd, HYBLA_LAW_CWND_MAX),
+					HYBLA_LAW_RHO_ONE, rho), 1);
+}
+
+/**
+ * hybla_share_repairs() - would the reference connection still repair its latest loss?
+ * @s: state
+ * @wnd: window in segments
+ * @rho: normalised round trip, Q12, 1..4096
+ *
+ * Return: it does not grow, then.
+ */
+static inline bool hybla_share_repairs(const struct hybla_share *s, u32 wnd,
+				       u32 rho)
+{
+	return s->since < hybla_share_round(wnd, rho);
+}
+
 /* Segments per round trip, Q12: at most 2^24 * 2^12 / 2 = 2^35 */
 static inline u64 hybla_share_gain(const struct hybla_share *s, u32 wnd,
 				   u32 rho)
@@ -261,7 +282,7 @@ static inline u32 hybla_share_cut(struct hybla_share *s, u32 wnd, u32 acked,
 				  u32 lost, u32 rho, u32 cut_milli)
 {
 	u32 w = min(wnd, HYBLA_LAW_CWND_MAX);
-	u32 round = max_t(u32, fixed_mul_div(w, HYBLA_LAW_RHO_ONE, rho), 1);
+	u32 round = hybla_share_round(w, rho);
 	u32 events;
 	u64 cut;
 

@@ -14,7 +14,7 @@ _Static_assert(LDBL_MANT_DIG >= 64, "long double is too short");
 
 #define ROUNDS		200000
 #define ONE		HYBLA_LAW_RHO_ONE
-#define CUT_MILLI	700
+#define CUT_MILLI	580
 /* Reno's window is this by the root of the losses */
 #define RENO		1.31
 
@@ -481,6 +481,25 @@ static void test_spacing_by_hand(void)
 	EXPECT_EQ(s.since, 0, "which it counts from");
 }
 
+/* W / rho segments from a loss event on, lost ones included; not after other losses */
+static void test_repairs(void)
+{
+	struct hybla_share s;
+
+	hybla_share_begin(&s, 0);
+	EXPECT_EQ(hybla_share_repairs(&s, U32_MAX, ONE), false, "nothing lost");
+	hybla_share_pass(&s, 1);
+	EXPECT_EQ(hybla_share_repairs(&s, 400, 4 * ONE), false, "the link's");
+	hybla_share_cut(&s, 400, 0, 1, 4 * ONE, 700);
+	EXPECT_EQ(hybla_share_repairs(&s, 400, 4 * ONE), true, "a cut");
+	hybla_share_cut(&s, 400, 98, 1, 4 * ONE, 700);
+	EXPECT_EQ(hybla_share_repairs(&s, 400, 4 * ONE), true, "99th");
+	hybla_share_pass(&s, 1);
+	EXPECT_EQ(hybla_share_repairs(&s, 400, 4 * ONE), false, "100th");
+	EXPECT_EQ(hybla_share_repairs(&s, 404, 4 * ONE), true, "of 101");
+	EXPECT_EQ(hybla_share_repairs(&s, 0, HYBLA_LAW_RHO_MAX), false, "one");
+}
+
 static void test_events_at_once(void)
 {
 	u32 rho, n;
@@ -811,11 +830,11 @@ static void test_half_in_a_round_trip(void)
 	struct hybla_share s = { .since = U32_MAX };
 	u32 rho = 6 * ONE / 5, w = 72;
 
-	w -= hybla_share_cut(&s, w, 0, 1, rho, CUT_MILLI);
+	w -= hybla_share_cut(&s, w, 0, 1, rho, 700);
 	EXPECT_EQ(w, 36, "the first");
-	w -= hybla_share_cut(&s, w, 60, 1, rho, CUT_MILLI);
+	w -= hybla_share_cut(&s, w, 60, 1, rho, 700);
 	EXPECT_EQ(w, 36, "the second");
-	w -= hybla_share_cut(&s, w, 60, 1, rho, CUT_MILLI);
+	w -= hybla_share_cut(&s, w, 60, 1, rho, 700);
 	EXPECT_EQ(w, 18, "the next round trip");
 }
 
@@ -850,7 +869,8 @@ static void loop_packet(struct loop *l, double loss)
 
 	l->window -= loop_cut(l, lost);
 	l->window = max(l->window, 2U);
-	l->window += hybla_share_grow(&l->s, l->window, !lost, l->rho);
+	if (!hybla_share_repairs(&l->s, l->window, l->rho))
+		l->window += hybla_share_grow(&l->s, l->window, !lost, l->rho);
 }
 
 /* Return: the mean over time, each packet being one by the window of a round trip */
@@ -869,15 +889,13 @@ static double loop_mean(double loss, u32 rho, u32 cut_milli)
 }
 
 /*
- * Equilibrium in windows of the reference connection: an event ends W / rho
- * packets in which there is no other, and a lost packet does not grow the
- * window, so that u of cut * p * u^2 = (1 - p) * (1 + p * (u - 1)).
+ * Equilibrium in windows of the reference connection: after an event there are W / rho
+ * packets without another and without growth, and a lost packet does not grow the
+ * window either, so that cut * u^2 = (1 - p) / p.
  */
 static double model_mean(double loss, double cut)
 {
-	double a = cut * loss, b = loss * (1 - loss), c = (1 - loss) * (1 - loss);
-
-	return (b + sqrt(b * b + 4 * a * c)) / (2 * a);
+	return sqrt((1 - loss) / (cut * loss));
 }
 
 static void expect_equilibrium(double loss, u32 rho)
@@ -942,6 +960,7 @@ static const struct tap_case cases[] = {
 	{ "loss events are W / rho apart", test_spacing },
 	{ "what counts between them", test_spacing_by_hand },
 	{ "several loss events in one ACK", test_events_at_once },
+	{ "no growth while the reference would repair", test_repairs },
 	{ "never more than half", test_half },
 	{ "rounds of many ACKs", test_rounds },
 	{ "rounds of any size", test_rounds_any },

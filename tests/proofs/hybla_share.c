@@ -64,6 +64,7 @@ PROOF(cut)
 	pkts = hybla_share_cut(&s, wnd, acked, lost, rho, cut_milli);
 	CHECK(pkts <= wnd / 2 && s.frac < HYBLA_SHARE_ONE);
 	CHECK(lost || !pkts);
+	CHECK(!pkts || hybla_share_repairs(&s, wnd, rho));
 }
 
 PROOF(full)
