@@ -623,13 +623,11 @@ static u32 hybla_ssthresh(struct sock *sk)
 	return cwnd;
 }
 
-static void hybla_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+static void hybla_after_idle(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 
-	if (event != CA_EVENT_TX_START || !inet_csk(sk)->icsk_ca_initialized)
-		return;
-	if (!cc_window_after_idle(sk))
+	if (!inet_csk(sk)->icsk_ca_initialized || !cc_window_after_idle(sk))
 		return;
 	minrtt_probe_abort(&h->path);
 	cc_window_pace(sk);
@@ -645,6 +643,7 @@ static size_t hybla_get_info(struct sock *sk, u32 ext, int *attr,
 }
 
 CC_COMPAT_CONG_CONTROL(hybla_cong_control);
+CC_COMPAT_TX_START(hybla_after_idle);
 
 static struct tcp_congestion_ops hybla_ext_ops __read_mostly = {
 	.name		= "hybla_ext",
@@ -652,7 +651,7 @@ static struct tcp_congestion_ops hybla_ext_ops __read_mostly = {
 	.init		= hybla_init,
 	.ssthresh	= hybla_ssthresh,
 	.cong_control	= hybla_cong_control_op,
-	.cwnd_event	= hybla_cwnd_event,
+	.CC_COMPAT_TX_START_FIELD = hybla_after_idle_op,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= hybla_get_info,
 };

@@ -78,15 +78,20 @@
 /* RFC 9406: a delay is a queue from an eighth of the round trip on, 16 ms at most */
 #define SANTACRUZ_STARTUP_SHIFT	3
 #define SANTACRUZ_STARTUP_MAX_US	16000U
-/* Rounds after a drain, or after a reduction, in which the window is neither raised nor reduced */
+/*
+ * Rounds after a drain, or after a reduction, in which the window is neither raised nor
+ * reduced: what was out is lost in the first, and what was sent again in the next
+ */
 #define SANTACRUZ_AFTER_DRAIN	3
-#define SANTACRUZ_AFTER_LOSS	2
+#define SANTACRUZ_AFTER_LOSS	3
 /* Rounds of a drain at least: out, empty, and seen */
 #define SANTACRUZ_DRAIN_ROUNDS	3
 /* A drain is as long as that of other flows with other round trips, to meet theirs */
 #define SANTACRUZ_DRAIN_MS	200U
 /* A flow that starts fills the queue for so many rounds */
 #define SANTACRUZ_PATIENCE_ROUNDS	8U
+/* A window says nothing after a silence of so long (RFC 7661) */
+#define SANTACRUZ_IDLE_S	300U
 
 CC_PARAM_MILLI(n_op, 3000, 500, 1000000,
 	       "packets to keep in the bottleneck queue (0.5..1000); default 3");
@@ -420,6 +425,7 @@ static u32 santacruz_wait_us(const struct santacruz *sc, u32 rtt_us)
 static void santacruz_raise_base(struct santacruz *sc, u32 us)
 {
 	forward_level_raise_base(&sc->lv, us);
+	loss_delay_raise_base(&sc->loss, us);
 	sc->min_us += us;
 }
 
@@ -432,6 +438,21 @@ static u32 santacruz_believed(const struct sock *sk, u32 off_us, u32 rtt_us)
 	return sc->lv.primed && (s32)(off_us - most_us) > 0 ? most_us : off_us;
 }
 
+/* Round trips: they say whose the losses are. The mean wait is of so many packets a window */
+static void santacruz_wait(struct sock *sk, const struct rate_sample *rs)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 pkts = max(rs->acked_sacked, 1U), wait_us;
+	u32 apart = fls(tcp_snd_cwnd(tp) / (2 * LOSS_DELAY_MEAN_PKTS));
+
+	sc->min_us = min_t(u32, sc->min_us, rs->rtt_us);
+	wait_us = santacruz_wait_us(sc, rs->rtt_us);
+	if ((tp->delivered ^ (tp->delivered - pkts)) >> apart)
+		loss_delay_mean(&sc->loss, wait_us);
+	loss_delay_sample(&sc->loss, wait_us, pkts, tp->sacked_out);
+}
+
 /* Offset of the packet that caused the ACK; false if there is none */
 static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 			     u32 *off_us)
@@ -439,11 +460,8 @@ static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 s_us, r_us, flight = rs->delivered > 0 ? rs->delivered : 1;
 
-	if (rs->rtt_us > 0) {
-		sc->min_us = min_t(u32, sc->min_us, rs->rtt_us);
-		loss_delay_sample(&sc->loss, santacruz_wait_us(sc, rs->rtt_us),
-				  max(rs->acked_sacked, 1U), tcp_sk(sk)->sacked_out);
-	}
+	if (rs->rtt_us > 0)
+		santacruz_wait(sk, rs);
 	if (!santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
 		return false;
 	*off_us = santacruz_believed(sk, r_us - s_us, rs->rtt_us);
@@ -638,25 +656,48 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 						     santacruz_n(sc) - op));
 }
 
+/* Neither more nor less than the operating point waits, and the window has had time for it */
+static bool santacruz_holds_op(const struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	s32 off = santacruz_n(sc) - santacruz_op(sk);
+	s32 tolerance = santacruz_milli_to_q8(READ_ONCE(delta));
+
+	return sc->phase == SANTACRUZ_STEADY && !sc->lowering &&
+	       off >= -tolerance && off <= tolerance;
+}
+
+/*
+ * Slow start doubles: if a full queue lost packets, the next round loses more than the
+ * ceiling. A link that loses one now and then does not end it.
+ */
+static bool santacruz_congested(struct sock *sk, const struct rate_sample *rs)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
+	bool not_full = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
+					rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses);
+
+	if (!READ_ONCE(discriminate) || loss_delay_heavy(&sc->loss))
+		return true;
+	return !(not_full || loss_delay_of_link(&sc->loss) ||
+		 sc->phase == SANTACRUZ_STARTUP);
+}
+
 /* A link's loss changes nothing. Congestion although only n_op wait: others fill the queue */
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
-	s32 held = santacruz_op(sk) - santacruz_milli_to_q8(READ_ONCE(delta));
-	bool congested, not_full, steady = sc->phase == SANTACRUZ_STEADY;
+	bool congested, holds = santacruz_holds_op(sk);
 
 	if (rs->losses <= 0)
 		return;
-	not_full = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
-				   rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses);
-	congested = !READ_ONCE(discriminate) || loss_delay_heavy(&sc->loss) ||
-		    !(not_full || loss_delay_of_link(&sc->loss));
+	congested = santacruz_congested(sk, rs);
 	trace_loss(sk, santacruz_n(sc), 0, sc->compete, congested);
 	if (!congested)
 		return;
 	santacruz_reduce(sk);
-	if (steady && santacruz_n(sc) >= held && !sc->lowering)
+	if (holds)
 		sc->compete = READ_ONCE(compete);
 }
 
@@ -775,8 +816,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
-	loss_delay_round(&sc->loss, sc->lv.level_us,
-			 santacruz_wait_us(sc, max(rs->rtt_us, 0L)), rs->delivered);
+	loss_delay_round(&sc->loss, sc->lv.level_us, rs->delivered);
 	sc->end = tp->delivered;
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)
@@ -1001,6 +1041,27 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 		santacruz_timeout(sk);
 }
 
+/*
+ * After silence the window of before, but no faster than it was acknowledged: the path
+ * may have changed. After five minutes nothing is known (RFC 7661).
+ */
+static void santacruz_after_idle(struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	u32 idle = tcp_jiffies32 - tcp_sk(sk)->lsndtime;
+
+	if (!inet_csk(sk)->icsk_ca_initialized || idle <= inet_csk(sk)->icsk_rto)
+		return;
+	if (sc->paper || idle > SANTACRUZ_IDLE_S * HZ)
+		cc_window_after_idle(sk);
+	if (sc->paper)
+		return;
+	cc_window_want_pacing(sk);
+	cc_window_pace_at(sk, 100);
+}
+
+CC_COMPAT_TX_START(santacruz_after_idle);
+
 static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 				 union tcp_cc_info *info)
 {
@@ -1020,6 +1081,7 @@ static struct tcp_congestion_ops santacruz_ops __read_mostly = {
 	.ssthresh	= santacruz_ssthresh,
 	.cong_control	= santacruz_main_op,
 	.set_state	= santacruz_set_state,
+	.CC_COMPAT_TX_START_FIELD = santacruz_after_idle_op,
 	.undo_cwnd	= santacruz_undo_cwnd,
 	.get_info	= santacruz_get_info,
 };

@@ -470,12 +470,11 @@ static void westwood_gfr_cong_control(struct sock *sk,
 	westwood_ack(sk, rs);
 }
 
-static void westwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+static void westwood_after_idle(struct sock *sk)
 {
 	struct westwood *w = inet_csk_ca(sk);
 
-	if (event == CA_EVENT_TX_START && inet_csk(sk)->icsk_ca_initialized &&
-	    cc_window_after_idle(sk))
+	if (inet_csk(sk)->icsk_ca_initialized && cc_window_after_idle(sk))
 		minrtt_probe_abort(&w->path);
 }
 
@@ -491,6 +490,7 @@ static size_t westwood_get_info(struct sock *sk, u32 ext, int *attr,
 
 CC_COMPAT_CONG_CONTROL(westwood_fr_cong_control);
 CC_COMPAT_CONG_CONTROL(westwood_gfr_cong_control);
+CC_COMPAT_TX_START(westwood_after_idle);
 
 static struct tcp_congestion_ops westwood_fr_ops __read_mostly = {
 	.name		= "westwood_fr",
@@ -498,7 +498,7 @@ static struct tcp_congestion_ops westwood_fr_ops __read_mostly = {
 	.init		= westwood_init,
 	.ssthresh	= westwood_ssthresh,
 	.cong_control	= westwood_fr_cong_control_op,
-	.cwnd_event	= westwood_cwnd_event,
+	.CC_COMPAT_TX_START_FIELD = westwood_after_idle_op,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= westwood_get_info,
 };
@@ -509,7 +509,7 @@ static struct tcp_congestion_ops westwood_gfr_ops __read_mostly = {
 	.init		= westwood_init,
 	.ssthresh	= westwood_ssthresh,
 	.cong_control	= westwood_gfr_cong_control_op,
-	.cwnd_event	= westwood_cwnd_event,
+	.CC_COMPAT_TX_START_FIELD = westwood_after_idle_op,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= westwood_get_info,
 };

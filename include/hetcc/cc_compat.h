@@ -40,6 +40,24 @@ static inline bool cc_compat_usec_ts(const struct tcp_sock *tp)
 	}
 #endif
 
+/* The event of data after silence has an operation of its own in 7.2 */
+#ifdef HETCC_HAVE_EVENT_TX_START
+#define CC_COMPAT_TX_START_FIELD	cwnd_event_tx_start
+#define CC_COMPAT_TX_START(_main)					\
+	static void _main##_op(struct sock *sk)				\
+	{								\
+		_main(sk);						\
+	}
+#else
+#define CC_COMPAT_TX_START_FIELD	cwnd_event
+#define CC_COMPAT_TX_START(_main)					\
+	static void _main##_op(struct sock *sk, enum tcp_ca_event event) \
+	{								\
+		if (event == CA_EVENT_TX_START)				\
+			_main(sk);					\
+	}
+#endif
+
 /* Ask for the Santa Cruz option (santacruz_opt.patch) where there is one */
 #ifdef HETCC_HAVE_SANTACRUZ_OPTION
 #define CC_COMPAT_OPTION_FLAG	TCP_CONG_WANTS_SC

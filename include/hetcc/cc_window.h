@@ -29,20 +29,16 @@ static inline bool cc_window_is_fresh(const struct tcp_sock *tp)
 }
 
 /**
- * cc_window_pace() - pacing rate of a module that has the whole window
+ * cc_window_pace_at() - pacing rate from the window alone
  * @sk: socket
+ * @percent: of a window a round trip
  *
- * The stack's rule (sysctls tcp_pacing_ss_ratio and tcp_pacing_ca_ratio), but from
- * the window alone: in a recovery there are more segments out than that, and the
- * rate would be too high. 2^16 * 2^24 * 2^23 < 2^63.
+ * In a recovery there are more segments out than the window, and the stack's own rate
+ * would be too high. 2^16 * 2^24 * 2^23 < 2^63.
  */
-static inline void cc_window_pace(struct sock *sk)
+static inline void cc_window_pace_at(struct sock *sk, u32 percent)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct netns_ipv4 *net = &sock_net(sk)->ipv4;
-	u32 percent = tcp_snd_cwnd(tp) < tp->snd_ssthresh / 2 ?
-		      READ_ONCE(net->sysctl_tcp_pacing_ss_ratio) :
-		      READ_ONCE(net->sysctl_tcp_pacing_ca_ratio);
 	u64 rate = (u64)tp->mss_cache * tcp_snd_cwnd(tp);
 
 	if (!tp->srtt_us)
@@ -51,6 +47,22 @@ static inline void cc_window_pace(struct sock *sk)
 	rate = div_u64(rate, 100) * percent;
 	WRITE_ONCE(sk->sk_pacing_rate,
 		   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
+/**
+ * cc_window_pace() - pacing rate of a module that has the whole window
+ * @sk: socket
+ *
+ * The stack's rule: sysctls tcp_pacing_ss_ratio and tcp_pacing_ca_ratio.
+ */
+static inline void cc_window_pace(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct netns_ipv4 *net = &sock_net(sk)->ipv4;
+
+	cc_window_pace_at(sk, tcp_snd_cwnd(tp) < tp->snd_ssthresh / 2 ?
+			  READ_ONCE(net->sysctl_tcp_pacing_ss_ratio) :
+			  READ_ONCE(net->sysctl_tcp_pacing_ca_ratio));
 }
 
 /**
