@@ -60,16 +60,17 @@ static inline void cc_path_init(const struct tcp_sock *tp,
  * @p: path
  * @rtt_us: round trip that it shows, 0: none
  *
- * Return: microseconds, at most what @rtt_us is above the minimum.
+ * Return: microseconds, less than @rtt_us or 0.
  */
 static inline u32 cc_path_back_us(const struct tcp_sock *tp,
 				  struct minrtt_probe *p, u32 rtt_us)
 {
+	u32 min_us = min(rtt_us, p->min_us);
+
 	if (!rtt_us || !tp->rx_opt.saw_tstamp)
 		return 0;
 	return return_path_add(&p->back, (u32)tp->tcp_mstamp,
-			       tp->rx_opt.rcv_tsval,
-			       rtt_us - min(rtt_us, p->min_us), p->min_us);
+			       tp->rx_opt.rcv_tsval, rtt_us - min_us, min_us);
 }
 
 static inline bool cc_path_is_known(const struct minrtt_probe *p)

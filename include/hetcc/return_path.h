@@ -10,8 +10,12 @@
  *
  * The clock is taken to have ticks of 1 ms. One of less makes the difference fall, and
  * no ACK waits. One of more makes it grow with time, soon beyond what a round trip
- * has room for: then timestamps are left alone. A receiver that lies hides no
- * more than the waits of its own packets, which their losses show (full_queue.h).
+ * has room for: then timestamps are left alone.
+ *
+ * An ACK may have waited longer than its round trip is above the least: then there was
+ * a wait in the least one too, and it has to become shorter. A receiver that lies hides
+ * no more than the waits of its own packets, which their losses show (full_queue.h), or
+ * makes its own path look shorter than it is, for a smaller window.
  */
 #ifndef HETCC_RETURN_PATH_H
 #define HETCC_RETURN_PATH_H
@@ -19,8 +23,8 @@
 #include "fixed.h"
 
 #define RETURN_PATH_TICK_US	1000U
-/* Ticks: what is less may be the clock's steps, at both ends of the difference */
-#define RETURN_PATH_LEAST	2
+/* What is less may be the clock's steps, at both ends of the difference */
+#define RETURN_PATH_LEAST_US	(2 * RETURN_PATH_TICK_US)
 /* Kept in units of 128 us, modulo 4.2 s */
 #define RETURN_PATH_SHIFT	7
 #define RETURN_PATH_MASK	0x7fffU
@@ -65,10 +69,11 @@ static inline void return_path_begin(struct return_path *r, u32 now_us,
  * @r: state
  * @now_us: its arrival, wraps at 2^32
  * @tsval: its timestamp
- * @wait_us: its round trip above the least one, so long it can have waited at most
- * @min_us: the least round trip
+ * @wait_us: its round trip above the least one
+ * @min_us: the least round trip, at most its own
  *
- * Return: how long it waited on its way back, microseconds, at most @wait_us.
+ * Return: how long it waited on its way back, microseconds: at most @wait_us, or more
+ * than the clock's steps explain, and less than the round trip.
  */
 static inline u32 return_path_add(struct return_path *r, u32 now_us, u32 tsval,
 				  u32 wait_us, u32 min_us)
@@ -76,6 +81,7 @@ static inline u32 return_path_add(struct return_path *r, u32 now_us, u32 tsval,
 	u32 units = (return_path_units(now_us, tsval) - r->least) &
 		    RETURN_PATH_MASK;
 	u32 us = units << RETURN_PATH_SHIFT;
+	u64 rtt_us = (u64)wait_us + min_us;
 
 	if (r->off)
 		return 0;
@@ -84,11 +90,15 @@ static inline u32 return_path_add(struct return_path *r, u32 now_us, u32 tsval,
 		return_path_begin(r, now_us, tsval);
 		return 0;
 	}
-	if (us > (u64)wait_us + min_us + RETURN_PATH_TICK_US) {
+	if (us > rtt_us + RETURN_PATH_TICK_US) {
 		r->off = true;
 		return 0;
 	}
-	return us < RETURN_PATH_LEAST * RETURN_PATH_TICK_US ? 0 : min(us, wait_us);
+	if (us < RETURN_PATH_LEAST_US)
+		return 0;
+	if (us < (u64)wait_us + RETURN_PATH_LEAST_US)
+		return min(us, wait_us);
+	return min_t(u64, us - RETURN_PATH_TICK_US, rtt_us - 1);
 }
 
 /**

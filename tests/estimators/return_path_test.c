@@ -45,8 +45,7 @@ static void some_round(struct return_path *r, const struct clock *c, u64 us)
 			    read_us <= forward_us + back_us,
 			    "%u of %u and %u", read_us, forward_us, back_us);
 		EXPECT_TRUE(read_us + OFF_US >= back_us ||
-			    back_us < RETURN_PATH_LEAST * RETURN_PATH_TICK_US +
-				      OFF_US,
+			    back_us < RETURN_PATH_LEAST_US + OFF_US,
 			    "%u of %u", read_us, back_us);
 	}
 	return_path_round(r, (u32)(us + MIN_US), MIN_US);
@@ -133,6 +132,41 @@ static void test_fades(void)
 	EXPECT_IN(i, 900, 1100, "%u rounds", i);
 }
 
+/* The least round trip holds a wait: what is read is the whole wait, but for ticks */
+static void test_wait_in_the_least(void)
+{
+	struct clock c = { .tick_us = 1000 };
+	struct return_path r = fresh(&c, 10000000);
+	u32 back_us, read_us, least_us = 3 * MIN_US;
+
+	for (back_us = 2 * MIN_US; back_us > 4000; back_us -= 500) {
+		u64 us = 20000000 + prng_range(0, 1000000);
+		u32 rtt_us = MIN_US + back_us, min_us = min(least_us, rtt_us);
+
+		read_us = return_path_add(&r, (u32)(us + MIN_US / 2 + back_us),
+					  tsval(&c, us), rtt_us - min_us, min_us);
+		least_us = min(least_us, rtt_us - read_us);
+		EXPECT_IN(rtt_us - read_us, MIN_US, MIN_US + 4000, "%u", back_us);
+	}
+	EXPECT_IN(least_us, MIN_US, MIN_US + 2 * OFF_US, "the path without a wait");
+}
+
+/* Steps of the clock make no least round trip shorter, a whole one does not vanish */
+static void test_edges(void)
+{
+	struct return_path r = { 0 };
+
+	return_path_begin(&r, 0, 0);
+	EXPECT_EQ(return_path_add(&r, 1999, 0, 0, 5000), 0U, "a tick's size");
+	EXPECT_EQ(return_path_add(&r, 2100, 0, 100, 5000), 100U, "no more");
+	EXPECT_EQ(return_path_add(&r, 4096, 0, 2500, 5000), 2500U, "no more");
+	EXPECT_EQ(return_path_add(&r, 5120, 0, 2500, 5000), 4120U, "more");
+	EXPECT_EQ(return_path_add(&r, 3072, 0, 0, 2072), 2071U, "all but 1 us");
+	EXPECT_EQ((u32)r.off, 0U, "the clock is a good one");
+	EXPECT_EQ(return_path_add(&r, 3200, 0, 0, 2072), 0U, "too long");
+	EXPECT_EQ((u32)r.off, 1U, "no clock of 1 ms");
+}
+
 /* Whatever the numbers, a reading is never more than what there was */
 static void test_any(void)
 {
@@ -141,10 +175,12 @@ static void test_any(void)
 
 	for (i = 0; i < 1000000; i++) {
 		u32 wait_us = prng_log32(1, U32_MAX) - 1;
+		u32 min_us = prng_log32(1, U32_MAX);
 		u32 us = return_path_add(&r, prng_u32(), prng_u32(), wait_us,
-					 prng_log32(1, U32_MAX));
+					 min_us);
 
-		EXPECT_TRUE(us <= wait_us, "%u of %u", us, wait_us);
+		EXPECT_TRUE(us < (u64)wait_us + min_us, "%u of %u and %u", us,
+			    wait_us, min_us);
 		r.off &= prng_range(0, 3) > 0;
 		if (!prng_range(0, 3))
 			return_path_round(&r, prng_u32(), prng_u32());
@@ -156,6 +192,8 @@ static const struct tap_case cases[] = {
 	{ "clocks that drift", test_drift },
 	{ "ticks that are not 1 ms", test_ticks },
 	{ "a longer way back", test_fades },
+	{ "a wait in the least round trip", test_wait_in_the_least },
+	{ "edges of what is read", test_edges },
 	{ "any numbers", test_any },
 };
 

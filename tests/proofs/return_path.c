@@ -28,9 +28,12 @@ PROOF(add)
 	bool off = r.off;
 	u32 us = return_path_add(&r, now_us, tsval, wait_us, min_us);
 
-	CHECK(us <= wait_us);
+	CHECK(!us || !min_us || us < (u64)wait_us + min_us);
 	CHECK(!off || !us);
-	CHECK(!us || us >= RETURN_PATH_TICK_US || us == wait_us);
+	CHECK(us <= wait_us || us - wait_us >= RETURN_PATH_TICK_US ||
+	      us + 1ULL == (u64)wait_us + min_us);
+	CHECK(!us || us >= RETURN_PATH_TICK_US || us == wait_us ||
+	      us + 1ULL == (u64)wait_us + min_us);
 }
 
 PROOF(begin)
