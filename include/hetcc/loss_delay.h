@@ -113,7 +113,7 @@ static inline void loss_delay_mean(struct loss_delay *e, u32 wait_us)
 	if (!e->primed)
 		e->sum_us = wait_us << LOSS_DELAY_MEAN_SHIFT;
 	else
-		e->sum_us += wait_us - loss_delay_mean_us(e);
+		e->sum_us = e->sum_us - loss_delay_mean_us(e) + wait_us;
 	e->primed = 1;
 }
 
