@@ -85,7 +85,7 @@ kernels: kernel
 # QUICK= for all cases (hours)
 QUICK ?= --quick --case l-85 --case g-starlink
 IN_TREE := reno cubic bbr bic cdg dctcp highspeed htcp hybla illinois lp nv scalable vegas veno westwood yeah
-OURS := santacruz westwood_fr westwood_gfr hybla_ext
+OURS := santacruz westwood_fr westwood_gfr hybla_ext hybla_paper
 gauntlet: kernel
 	@mkdir -p $(BUILD)/gauntlet
 	@$(HETLAB) judge $(IN_TREE) $(OURS) $(QUICK) --out $(BUILD)/gauntlet --json > $(BUILD)/gauntlet/verdicts || \

@@ -1,33 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * TCP Hybla: congestion control whose sending rate does not depend on the
- * round trip time.
+ * round trip time. Two laws, by name.
+ *
+ * "hybla_paper" has the paper's rules and nothing else:
  *
  *   rho = RTT / RTT0, at least 1                              (5)
  *   W += 2^rho - 1     per segment, slow start                (9)
  *   W += rho^2 / W     per segment, congestion avoidance      (9)
  *
- * Initial window and initial slow start threshold are rho times those of the
- * reference connection with round trip RTT0. The bandwidth that the spacing of
- * the first ACKs shows sets the initial threshold (section 3.3.1); packet
- * spacing (section 3.3.2) is left to the stack's pacing. With rho = 1 the
- * window is Reno's.
+ *   initial window and threshold: rho times those of the reference connection
+ *   initial threshold from the spacing of the first ACKs (3.3.1, ack_train.h)
+ *   packet spacing by the stack's pacing (3.3.2)
+ *   rho from the minimum round trip (7.2)
  *
- * Departures from the paper, by the parameter that restores its rule. What each
- * gains is measured in docs/hybla_ext.md.
- *   response=0  loss events as the reference connection's, small steps (hybla_share.h)
- *   response=0  a loss where nothing waits is the link's: no cut, faster growth
- *   response=0  a path that gets longer is probed (minrtt_probe.h)
- *   response=0  after a timeout slow start doubles the window
- *   settle=0    above the estimated threshold Reno's growth until the first loss
- *   hoe=0       ssthresh from the ACK spacing (ack_train.h), up or down, once; until
- *               then slow start is Reno's, without an estimate the kernel's
- *   pacing=2    a path of less than 1 ms is not spaced
- * response=1 is section 5.2's proposal: FR-TCP's bandwidth estimate, no halving.
- * Without a parameter:
+ * With rho = 1 its window is Reno's. What the kernel asks for beyond the paper:
  *  - increments are per acknowledged segment, not per ACK;
  *  - the initial window is at least the kernel's, and larger only if paced;
+ *  - before the first threshold is known slow start is Reno's, since 2^rho - 1
+ *    reaches any threshold with one ACK; without an estimate the kernel's;
  *  - 2^rho - 1 stops at 2^15 segments.
+ *
+ * "hybla_ext" holds the share of the reference connection (hybla_share.h) at every rho:
+ *  - loss events as the reference connection's, rho times smaller steps both ways;
+ *  - a loss where neither a queue waits nor one is full (full_queue.h) is the link's:
+ *    no cut, faster growth;
+ *  - a path that gets longer is probed (minrtt_probe.h);
+ *  - waits of ACKs on their way back are no queue (return_path.h);
+ *  - an ECN mark takes a fifth of the window (RFC 8511);
+ *  - what the first ACKs claim is bounded until a round trip has confirmed it;
+ *  - after a timeout slow start doubles the window.
+ * What each gains is measured in docs/hybla_ext.md.
  *
  * tcpvegas_info: enabled = rho is above 1, rttcnt = rho in hundredths, rtt and
  * minrtt in microseconds.
@@ -40,37 +43,26 @@
 #include <net/tcp.h>
 
 #include "hetcc/ack_train.h"
-#include "hetcc/bdp.h"
-#include "hetcc/cc_busy.h"
 #include "hetcc/cc_compat.h"
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
+#include "hetcc/cc_path.h"
 #include "hetcc/cc_window.h"
+#include "hetcc/full_queue.h"
 #include "hetcc/hybla_law.h"
 #include "hetcc/hybla_share.h"
-#include "hetcc/minrtt_probe.h"
 #include "hetcc/version.h"
 
 /* A shorter path than any reference connection's: rho is 1, and nothing is spaced */
 #define HYBLA_SPACE_US		1000U
-/* Below a rho, Q12, the paper's steps are Reno's or nearly: (B) from one, to the other */
-#define HYBLA_RHO_SHARE		(5 * HYBLA_LAW_RHO_ONE / 4)
-#define HYBLA_RHO_PAPER		(9 * HYBLA_LAW_RHO_ONE / 8)
+/* The reference connection loses this of its window: Reno's share (hybla_share.h) */
+#define HYBLA_CUT_MILLI		580U
 /* A window of more times what is in flight is cut to that first */
 #define HYBLA_UNUSED		2
-/* An ECN mark stands for those of a whole round trip: it takes this part */
-#define HYBLA_MARK		8
-/* A probe holds the window down by this part, and by the queue */
-#define HYBLA_PROBE		8
-/* Bandwidth estimate: weight of the old one, shortest busy stretch (part of RTTmin) */
-#define HYBLA_ALPHA_PERMILLE	800U
-#define HYBLA_TRAIN		16
-/* It leaves at most this of the window beside a queue that stands */
-#define HYBLA_BETA_MILLI	700U
 /* The kernel paces from the eleventh segment on: what follows these is its own spacing */
 #define HYBLA_TRAIN_MAX_PKTS	9U
-
-enum { HYBLA_RENO, HYBLA_BANDWIDTH, HYBLA_SHARE };
+/* Until a round trip has confirmed a train, at most so many times slow start's window */
+#define HYBLA_CLAIM		32
 
 CC_PARAM_UINT(rtt0_ms, 25, 1, 500,
 	      "round trip of the reference connection (ms, 1..500, paper 25); default 25");
@@ -80,169 +72,280 @@ CC_PARAM_UINT(init_ssthresh, 32, 2, 65536,
 	      "initial ssthresh of the reference connection (segments, 2..65536); default 32");
 CC_PARAM_UINT(hoe, 1, 0, 1,
 	      "initial ssthresh from the spacing of the first ACKs (0, 1); default 1");
-CC_PARAM_UINT(settle, 1, 0, 1,
-	      "response 0, 1: above that threshold 1: grow as Reno until the first loss, 0: by rho^2 at once (paper); default 1");
-CC_PARAM_UINT(response, HYBLA_SHARE, HYBLA_RENO, HYBLA_SHARE,
-	      "to a loss 0: halve (paper), 1: bandwidth estimate, 2: as the reference connection, unless nothing waits; default 2");
-CC_PARAM_MILLI(cut, 700, 100, 1000,
-	       "response 2: what the reference connection loses of its window (0.1..1); default 0.7");
-CC_PARAM_UINT(queue_ms, 4, 1, 1000,
-	      "response 1, 2: waits up to this long count as no queue (ms, 1..1000); default 4");
-CC_PARAM_UINT(srtt, 0, 0, 1,
-	      "rho from 0: the minimum round trip (paper, 7.2), 1: the smoothed one; default 0");
-CC_PARAM_UINT(pacing, 1, 0, 2,
-	      "packet spacing 0: none, 1: on paths of 1 ms and more, 2: always (paper); default 1");
+CC_PARAM_UINT(pacing, 1, 0, 1,
+	      "packet spacing on paths of 1 ms and more (0, 1); default 1");
 
-/**
- * struct hybla - state of a connection
- * @rho: normalised round trip time and carried increments
- * @train: ACK train, while @first
- * @busy: bandwidth estimate, after that, with HYBLA_BANDWIDTH
- * @share: law (B), with HYBLA_SHARE
- * @path: minimum round trip, with HYBLA_SHARE
- * @wnd: window that comes back after a probe at the path
- * @delivered: tp->delivered at the previous ACK
- * @lost: tp->lost at the latest probe
- * @rtt_min_us: smallest round trip of the connection, U32_MAX before the first
- * @rtt_us: latest round trip
- * @response: what a loss leads to
- * @first: in the first slow start, initial ssthresh still to be estimated
- * @settled: ssthresh is the estimated bandwidth-delay product, nothing lost yet
- * @marked: the current ACK carries ECN-Echo
- */
-struct hybla {
-	struct hybla_law rho;
-	union {
-		struct ack_train train;
-		struct bw_busy busy;
-		struct {
-			struct hybla_share share;
-			struct minrtt_probe path;
-			u32 wnd;
-		};
-	};
-	u32 delivered;
-	u32 lost;
-	u32 rtt_min_us;
-	u32 rtt_us;
-	u8 response;
-	bool first;
-	bool settled;
-	bool marked;
-};
+/* ------------------------------------------------------------ both laws */
 
-static struct tcp_congestion_ops hybla_ext_ops;
-static struct tcp_congestion_ops hybla_ext_share_ops;
-
-static void hybla_update_rho(struct sock *sk)
+static void hybla_set_rho(struct hybla_law *rho, u32 rtt_us)
 {
-	struct hybla *h = inet_csk_ca(sk);
-	u32 rtt_us = READ_ONCE(srtt) ? tcp_sk(sk)->srtt_us >> 3 : h->rtt_min_us;
-
 	if (rtt_us && rtt_us != U32_MAX)
-		hybla_law_set_rho(&h->rho, rtt_us,
+		hybla_law_set_rho(rho, rtt_us,
 				  READ_ONCE(rtt0_ms) * USEC_PER_MSEC);
-}
-
-/* Initial window of a connection that has sent nothing yet */
-static void hybla_scale_cwnd(struct sock *sk)
-{
-	struct hybla *h = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = hybla_law_scale(&h->rho, READ_ONCE(init_cwnd));
-
-	tcp_snd_cwnd_set(tp, min(max(cwnd, tcp_snd_cwnd(tp)),
-				 tp->snd_cwnd_clamp));
+	else if (!rho->rho)
+		hybla_law_set_rho(rho, 0, 1);
 }
 
 /* Section 3.3.2 */
-static void hybla_space(struct sock *sk)
+static void hybla_space(struct sock *sk, u32 rtt_us)
 {
-	const struct hybla *h = inet_csk_ca(sk);
-	unsigned int which = READ_ONCE(pacing);
-
-	if (which > 1 || (which && (h->rtt_min_us >= HYBLA_SPACE_US ||
-				    h->rho.rho > HYBLA_LAW_RHO_ONE)))
+	if (READ_ONCE(pacing) && rtt_us >= HYBLA_SPACE_US)
 		cc_window_want_pacing(sk);
 }
 
-static void hybla_init(struct sock *sk)
+/*
+ * Window and threshold of a connection that has sent nothing yet, rho times those
+ * of the reference connection. Lost SYNs have set the window to one segment.
+ *
+ * Return: the threshold is still to be estimated.
+ */
+static bool hybla_begin(struct sock *sk, const struct hybla_law *rho,
+			u32 rtt_us)
 {
-	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = hybla_law_scale(rho, READ_ONCE(init_cwnd));
 
-	memset(h, 0, sizeof(*h));
-	/* A socket that was disconnected may still have the others */
-	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hybla_ext_ops);
-	h->delivered = tp->delivered;
-	h->lost = tp->lost;
-	h->response = READ_ONCE(response);
-	/* The handshake has measured the round trip; ~0 if it could not */
-	h->rtt_min_us = tcp_min_rtt(tp) ? : U32_MAX;
-	hybla_law_set_rho(&h->rho, 0, 1);
-	hybla_update_rho(sk);
-	hybla_space(sk);
-	/* Lost SYNs have set the window to one segment */
+	hybla_space(sk, rtt_us);
 	if (cc_window_is_fresh(tp) && READ_ONCE(pacing) && !tp->total_retrans)
-		hybla_scale_cwnd(sk);
+		tcp_snd_cwnd_set(tp, min(max(cwnd, tcp_snd_cwnd(tp)),
+					 tp->snd_cwnd_clamp));
 	if (!tcp_in_initial_slowstart(tp))
-		return;
-	h->first = READ_ONCE(hoe);
-	if (h->rtt_min_us != U32_MAX)
+		return false;
+	if (rtt_us != U32_MAX)
 		WRITE_ONCE(tp->snd_ssthresh,
-			   hybla_law_scale(&h->rho, READ_ONCE(init_ssthresh)));
+			   hybla_law_scale(rho, READ_ONCE(init_ssthresh)));
+	return READ_ONCE(hoe);
 }
 
-/* The train is over: what comes next takes its place */
+/*
+ * Section 3.3.1: threshold from the spacing of the first ACKs.
+ *
+ * Return: the train is still to be continued.
+ */
+static bool hybla_estimate_ssthresh(struct sock *sk, struct ack_train *train,
+				    u32 now_us, u32 pkts, u32 rtt_us,
+				    u32 *bdp)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	*bdp = 0;
+	if (!tcp_in_slow_start(tp))
+		return false;
+	*bdp = ack_train_add(train, now_us, pkts, rtt_us);
+	if (!*bdp && train->pkts < HYBLA_TRAIN_MAX_PKTS)
+		return true;
+	WRITE_ONCE(tp->snd_ssthresh,
+		   *bdp ? clamp(*bdp, CC_WINDOW_MIN, tp->snd_cwnd_clamp) :
+			  TCP_INFINITE_SSTHRESH);
+	return false;
+}
+
+/* Return: segments that slow start by equation 9 did not use up */
+static u32 hybla_slow_start(struct sock *sk, struct hybla_law *rho, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (tcp_in_initial_slowstart(tp))
+		return tcp_slow_start(tp, acked);
+	cwnd += hybla_law_ss(rho, tp->snd_ssthresh - cwnd, &acked);
+	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
+	return acked;
+}
+
+static size_t hybla_info(u32 ext, int *attr, union tcp_cc_info *info,
+			 const struct hybla_law *rho, u32 rtt_us, u32 min_us)
+{
+	return cc_info_vegas(ext, attr, info, rho->rho > HYBLA_LAW_RHO_ONE,
+			     fixed_mul_div(rho->rho, 100, HYBLA_LAW_RHO_ONE),
+			     rtt_us, min_us);
+}
+
+/* ------------------------------------------------------------ hybla_paper */
+
+/**
+ * struct hybla_paper - state of a connection by the paper's rules
+ * @rho: normalised round trip time and carried increments
+ * @train: ACK train, while @first
+ * @rtt_min_us: smallest round trip of the connection, U32_MAX before the first
+ * @rtt_us: latest round trip
+ * @delivered: tp->delivered at the previous ACK
+ * @first: in the first slow start, initial ssthresh still to be estimated
+ */
+struct hybla_paper {
+	struct hybla_law rho;
+	struct ack_train train;
+	u32 rtt_min_us;
+	u32 rtt_us;
+	u32 delivered;
+	bool first;
+};
+
+static void hybla_paper_init(struct sock *sk)
+{
+	struct hybla_paper *h = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	memset(h, 0, sizeof(*h));
+	h->delivered = tp->delivered;
+	/* The handshake has measured the round trip; ~0 if it could not */
+	h->rtt_min_us = tcp_min_rtt(tp) ? : U32_MAX;
+	hybla_set_rho(&h->rho, h->rtt_min_us);
+	h->first = hybla_begin(sk, &h->rho, h->rtt_min_us);
+}
+
+static void hybla_paper_pkts_acked(struct sock *sk,
+				   const struct ack_sample *sample)
+{
+	struct hybla_paper *h = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 pkts = tp->delivered - h->delivered, bdp;
+
+	h->delivered = tp->delivered;
+	if (sample->rtt_us > 0) {
+		h->rtt_us = fixed_sat_u32(sample->rtt_us);
+		h->rtt_min_us = min(h->rtt_min_us, h->rtt_us);
+	}
+	hybla_set_rho(&h->rho, h->rtt_min_us);
+	if (h->first && pkts)
+		h->first = hybla_estimate_ssthresh(sk, &h->train,
+						   (u32)tp->tcp_mstamp, pkts,
+						   h->rtt_min_us, &bdp);
+}
+
+static void hybla_paper_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct hybla_paper *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 cwnd;
+
+	if (h->rho.rho == HYBLA_LAW_RHO_ONE || h->first ||
+	    tcp_in_initial_slowstart(tp)) {
+		tcp_reno_cong_avoid(sk, ack, acked);
+		return;
+	}
+	if (!tcp_is_cwnd_limited(sk))
+		return;
+	if (tcp_in_slow_start(tp)) {
+		acked = hybla_slow_start(sk, &h->rho, acked);
+		if (!acked)
+			return;
+	}
+	cwnd = (u64)tcp_snd_cwnd(tp) +
+	       hybla_law_ca(&h->rho, tcp_snd_cwnd(tp), acked);
+	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
+}
+
+static u32 hybla_paper_ssthresh(struct sock *sk)
+{
+	struct hybla_paper *h = inet_csk_ca(sk);
+
+	h->first = false;
+	h->rho.frac = 0;
+	h->rho.rem = 0;
+	return tcp_reno_ssthresh(sk);
+}
+
+static size_t hybla_paper_get_info(struct sock *sk, u32 ext, int *attr,
+				   union tcp_cc_info *info)
+{
+	const struct hybla_paper *h = inet_csk_ca(sk);
+
+	return hybla_info(ext, attr, info, &h->rho, h->rtt_us, h->rtt_min_us);
+}
+
+static struct tcp_congestion_ops hybla_paper_ops __read_mostly = {
+	.name		= "hybla_paper",
+	.owner		= THIS_MODULE,
+	.init		= hybla_paper_init,
+	.ssthresh	= hybla_paper_ssthresh,
+	.cong_avoid	= hybla_paper_cong_avoid,
+	.pkts_acked	= hybla_paper_pkts_acked,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.get_info	= hybla_paper_get_info,
+};
+
+/* -------------------------------------------------------------- hybla_ext */
+
+/**
+ * struct hybla - state of a connection that holds a share
+ * @share: law (B)
+ * @path: minimum round trip
+ * @train: ACK train, while @first
+ * @full: what losses have to do with queues, after that
+ * @wnd: window that comes back after a probe at the path
+ * @lost: tp->lost at the latest look
+ * @rtt_us: latest round trip
+ * @claim_wnd: in its place: window at the end of the train, while @claimed
+ * @claim_end: tp->delivered when all that was out then has arrived
+ * @claim_us: longest wait on a path as fast as the train says
+ * @first: in the first slow start, initial ssthresh still to be estimated
+ * @settled: ssthresh is the estimated bandwidth-delay product, nothing lost yet
+ * @claimed: and no round trip has confirmed it
+ */
+struct hybla {
+	struct hybla_share share;
+	struct minrtt_probe path;
+	union {
+		struct ack_train train;
+		struct full_queue full;
+	};
+	union {
+		u32 wnd;
+		u32 claim_wnd;
+	};
+	u32 claim_end;
+	u32 claim_us;
+	u32 lost;
+	u32 rtt_us;
+	bool first;
+	bool settled;
+	bool claimed;
+};
+
+static struct hybla_law hybla_rho(const struct hybla *h)
+{
+	struct hybla_law rho = { 0 };
+
+	hybla_set_rho(&rho, h->path.min_us);
+	return rho;
+}
+
+/* The train is over, what comes next takes its place */
 static void hybla_end_first(struct hybla *h)
 {
 	if (!h->first)
 		return;
 	h->first = false;
-	memset(&h->busy, 0, sizeof(h->busy));
+	full_queue_init(&h->full);
 }
 
-/* Section 3.3.1: threshold from the spacing of the first ACKs */
-static void hybla_estimate_ssthresh(struct sock *sk, u32 pkts)
+static void hybla_init(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 bdp;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct hybla_law rho;
 
-	if (!tcp_in_slow_start(tp)) {
-		hybla_end_first(h);
-		return;
-	}
-	bdp = ack_train_add(&h->train, (u32)tp->tcp_mstamp, pkts,
-			    h->rtt_min_us);
-	if (!bdp && h->train.pkts < HYBLA_TRAIN_MAX_PKTS)
-		return;
-	h->settled = !!bdp;
-	hybla_end_first(h);
-	WRITE_ONCE(tp->snd_ssthresh,
-		   bdp ? clamp(bdp, CC_WINDOW_MIN, tp->snd_cwnd_clamp) :
-			 TCP_INFINITE_SSTHRESH);
+	memset(h, 0, sizeof(*h));
+	h->lost = tp->lost;
+	hybla_share_begin(&h->share, tp->delivered);
+	cc_path_init(tp, &h->path);
+	rho = hybla_rho(h);
+	h->first = hybla_begin(sk, &rho, h->path.min_us);
+	if (!h->first)
+		full_queue_init(&h->full);
+	/* The stack does so for modules that leave the window to it */
+	cc_window_pace(sk);
 }
 
-/* Waits up to this long count as no queue */
-static u32 hybla_wait_us(const struct hybla *h)
-{
-	return cc_busy_wait_us(READ_ONCE(queue_ms), h->rtt_min_us);
-}
-
-static void hybla_estimate_rate(struct sock *sk, u32 pkts, u32 lost,
-				u32 rtt_us)
+/* Segments that are newly lost */
+static u32 hybla_lost(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
-	struct bw_busy_ack ack = {
-		.rtt_us = rtt_us,
-		.rtt_min_us = h->rtt_min_us,
-		.wait_us = hybla_wait_us(h),
-		.train_us = h->rtt_min_us / HYBLA_TRAIN,
-		.alpha_permille = HYBLA_ALPHA_PERMILLE,
-	};
+	u32 lost = tcp_sk(sk)->lost - h->lost;
 
-	cc_busy_add(tcp_sk(sk), &h->busy, &ack, pkts, lost);
+	h->lost += lost;
+	return lost;
 }
 
 /*
@@ -253,7 +356,7 @@ static u32 hybla_rho_queued(const struct sock *sk)
 {
 	const struct hybla *h = inet_csk_ca(sk);
 	u32 rtt_us = tcp_sk(sk)->srtt_us >> 3;
-	u32 queue_us = rtt_us - min(rtt_us, h->rtt_min_us);
+	u32 queue_us = rtt_us - min(rtt_us, h->path.min_us);
 	u32 rtt0_us = READ_ONCE(rtt0_ms) * USEC_PER_MSEC;
 
 	return clamp(fixed_mul_div(rtt_us, HYBLA_LAW_RHO_ONE, rtt0_us + queue_us),
@@ -265,37 +368,15 @@ static bool hybla_is_congested(const struct sock *sk)
 {
 	const struct hybla *h = inet_csk_ca(sk);
 	u32 rtt_us = tcp_sk(sk)->srtt_us >> 3;
+	u32 wait_us = cc_path_wait_us(tcp_sk(sk), &h->path);
 
-	if (hybla_share_is_heavy(&h->share))
+	if (hybla_share_is_heavy(&h->share) ||
+	    hybla_share_is_full(&h->share) ||
+	    minrtt_probe_stands(&h->path, wait_us))
 		return true;
-	return rtt_us > h->rtt_min_us + hybla_wait_us(h) &&
+	return full_queue_may_be(&h->full) &&
+	       rtt_us > h->path.min_us + wait_us &&
 	       !hybla_share_no_queue(&h->share);
-}
-
-static void hybla_measure(struct sock *sk, long rtt_us)
-{
-	struct hybla *h = inet_csk_ca(sk);
-
-	if (rtt_us > 0) {
-		h->rtt_us = fixed_sat_u32(rtt_us);
-		h->rtt_min_us = min(h->rtt_min_us, h->rtt_us);
-	}
-	hybla_update_rho(sk);
-}
-
-/* Return: segments that slow start did not use up */
-static u32 hybla_slow_start(struct sock *sk, u32 acked)
-{
-	struct hybla *h = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = tcp_snd_cwnd(tp);
-
-	if ((h->response != HYBLA_RENO && !h->settled) ||
-	    tcp_in_initial_slowstart(tp))
-		return tcp_slow_start(tp, acked);
-	cwnd += hybla_law_ss(&h->rho, tp->snd_ssthresh - cwnd, &acked);
-	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
-	return acked;
 }
 
 /* Return: the window after losses */
@@ -311,143 +392,167 @@ static u32 hybla_cut(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
 		return wnd;
 	}
 	wnd = min(wnd, flight * HYBLA_UNUSED);
-	hybla_share_full(&h->share, fixed_mul_div(wnd, h->rtt_min_us, rtt_us));
+	hybla_share_full(&h->share,
+			 fixed_mul_div(wnd, h->path.min_us, rtt_us));
 	return wnd - hybla_share_cut(&h->share, wnd, pkts, lost,
-				     hybla_rho_queued(sk), READ_ONCE(cut));
+				     hybla_rho_queued(sk), HYBLA_CUT_MILLI);
 }
 
 /* Return: the window after an ACK, growth only where it was all used */
 static u32 hybla_window(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
 {
 	struct hybla *h = inet_csk_ca(sk);
+	u32 rho = hybla_rho_queued(sk);
 
 	wnd = hybla_cut(sk, wnd, pkts, lost);
-	if (tcp_is_cwnd_limited(sk))
+	if (tcp_is_cwnd_limited(sk) &&
+	    !hybla_share_repairs(&h->share, wnd, rho))
 		wnd = fixed_sat_u32((u64)wnd +
-				    hybla_share_grow(&h->share, wnd, pkts,
-						     hybla_rho_queued(sk)));
+				    hybla_share_grow(&h->share, wnd, pkts, rho));
 	return clamp(wnd, CC_WINDOW_MIN, tcp_sk(sk)->snd_cwnd_clamp);
 }
 
-/* Hold the window below what the path takes without a queue */
-static void hybla_probe(struct sock *sk)
+/* How losses lie among the waits */
+static void hybla_measure_losses(struct sock *sk, u32 lost, u32 rtt_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = tcp_snd_cwnd(tp);
+	u8 state = inet_csk(sk)->icsk_ca_state;
 
-	h->wnd = cwnd;
-	cwnd = fixed_mul_div(cwnd, h->path.min_us,
-			     max(tp->srtt_us >> 3, h->path.min_us));
-	tcp_snd_cwnd_set(tp, max(cwnd - cwnd / HYBLA_PROBE, CC_WINDOW_MIN));
-}
-
-/* The window after a probe; a queue of its own does not come back */
-static void hybla_end_probe(struct sock *sk, enum minrtt_probe_event event)
-{
-	struct hybla *h = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = tcp_snd_cwnd(tp);
-
-	if (event == MINRTT_PROBE_EMPTY)
-		cwnd = min(h->wnd, cwnd + cwnd / (HYBLA_PROBE - 1));
-	else
-		cwnd = h->wnd;
-	tcp_snd_cwnd_set(tp, cwnd);
-	if (inet_csk(sk)->icsk_ca_state > TCP_CA_Disorder)
-		WRITE_ONCE(tp->snd_ssthresh, cwnd);
-}
-
-static void hybla_abort_probe(struct sock *sk)
-{
-	struct hybla *h = inet_csk_ca(sk);
-
-	if (!h->path.probing)
+	if (h->first)
 		return;
-	minrtt_probe_abort(&h->path);
-	hybla_end_probe(sk, MINRTT_PROBE_OTHERS);
+	if (rtt_us)
+		full_queue_add(&h->full, rtt_us, h->path.min_us,
+			       !!tcp_sk(sk)->sacked_out,
+			       state == TCP_CA_Recovery);
+	/* A timeout gives all up for lost, whatever became of it */
+	if (lost && state != TCP_CA_Loss) {
+		full_queue_lost(&h->full);
+		hybla_share_set_full(&h->share, full_queue_is_it(&h->full));
+	}
 }
 
-static void hybla_end_round(struct sock *sk)
+static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 {
 	struct hybla *h = inet_csk_ca(sk);
-	bool probed = h->path.probing;
-	enum minrtt_probe_event event;
 
-	event = minrtt_probe_round(&h->path, hybla_wait_us(h));
-	if (event == MINRTT_PROBE_BEGIN &&
-	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
-		minrtt_probe_abort(&h->path);
-	else if (event == MINRTT_PROBE_BEGIN)
-		hybla_probe(sk);
-	else if (probed && !h->path.probing)
-		hybla_end_probe(sk, event);
+	if (!h->first) {
+		full_queue_round(&h->full, lost, size);
+		hybla_share_set_full(&h->share, full_queue_is_it(&h->full));
+	}
+	if (!h->claimed)
+		cc_path_round(sk, &h->path, &h->wnd);
 }
 
 /* What an ACK says of queues, losses and the path */
-static void hybla_measure_queue(struct sock *sk, u32 pkts, u32 lost,
-				long rtt_us)
+static void hybla_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us,
+			  u32 back_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 size = h->share.size, round_lost = h->share.lost;
 	bool waited;
 
-	if (rtt_us > 0)
-		minrtt_probe_add(&h->path, fixed_sat_u32(rtt_us));
-	h->rtt_min_us = h->path.min_us;
-	hybla_measure(sk, rtt_us);
-	waited = rtt_us > 0 &&
-		 (u32)rtt_us - h->rtt_min_us > hybla_wait_us(h);
+	if (rtt_us) {
+		minrtt_probe_add(&h->path, rtt_us - back_us);
+		h->rtt_us = rtt_us;
+	}
+	waited = rtt_us - back_us >
+		 h->path.min_us + cc_path_wait_us(tp, &h->path);
+	hybla_measure_losses(sk, lost, rtt_us);
 	if (hybla_share_ack(&h->share, tp->delivered,
 			    tcp_packets_in_flight(tp), lost, waited ? pkts : 0))
-		hybla_end_round(sk);
-	if (hybla_share_is_heavy(&h->share))
-		hybla_abort_probe(sk);
-}
-
-/* Return: (B) has the window from now on. Not during a recovery, nor its undo */
-static bool hybla_choose(struct sock *sk)
-{
-	struct inet_connection_sock *icsk = inet_csk(sk);
-	struct hybla *h = inet_csk_ca(sk);
-	bool shares = icsk->icsk_ca_ops == &hybla_ext_share_ops;
-
-	if (h->response != HYBLA_SHARE || h->first ||
-	    icsk->icsk_ca_state > TCP_CA_Disorder)
-		return false;
-	if (!shares && h->rho.rho > HYBLA_RHO_SHARE) {
-		hybla_share_begin(&h->share, tcp_sk(sk)->delivered);
-		minrtt_probe_init(&h->path, h->rtt_min_us);
-		WRITE_ONCE(icsk->icsk_ca_ops, &hybla_ext_share_ops);
-		hybla_space(sk);
-		return true;
+		hybla_end_round(sk, round_lost + lost, size);
+	if (hybla_share_is_heavy(&h->share)) {
+		cc_path_abort(sk, &h->path, h->wnd);
+		minrtt_probe_renew(&h->path);
 	}
-	if (shares && h->rho.rho < HYBLA_RHO_PAPER && !h->path.probing)
-		WRITE_ONCE(icsk->icsk_ca_ops, &hybla_ext_ops);
-	return false;
 }
 
-/*
- * The whole window, with HYBLA_SHARE once rho is above 1 and the first slow start
- * knows its threshold. Small steps both ways need no rate reduction (RFC 6937):
- * the window is the same in a recovery and after it, and pacing spreads what it
- * lets out.
- */
-static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
+/* The first train of ACKs is over: what it says is a claim */
+static void hybla_claim(struct sock *sk, u32 span_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 pkts = tp->delivered - h->delivered, lost = tp->lost - h->lost;
-	u8 state = inet_csk(sk)->icsk_ca_state;
-	u32 cwnd;
 
-	/* Disconnected, and not initialised again yet */
-	if (h->response != HYBLA_SHARE)
+	h->settled = true;
+	h->claimed = true;
+	h->claim_wnd = tcp_snd_cwnd(tp);
+	h->claim_end = tp->delivered + tcp_packets_in_flight(tp);
+	/* The ten that leave unspaced, and a packet of two more, are twice a train */
+	h->claim_us = fixed_sat_u32(2ULL * span_us +
+				    cc_path_least_us(&h->path));
+}
+
+static void hybla_first(struct sock *sk, u32 pkts, u32 back_us)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp - back_us;
+	u32 bdp, span_us;
+
+	/* Never before the ACK before it: a wait is known to a tick or two */
+	if (h->train.running && (s32)(now_us - h->train.last_us) < 0)
+		now_us = h->train.last_us;
+	h->first = hybla_estimate_ssthresh(sk, &h->train, now_us, pkts,
+					   h->path.min_us, &bdp);
+	span_us = h->train.last_us - h->train.first_us;
+	if (h->first)
 		return;
-	h->delivered = tp->delivered;
-	h->lost = tp->lost;
-	hybla_measure_queue(sk, pkts, lost, rs->rtt_us);
-	cwnd = tcp_snd_cwnd(tp);
+	full_queue_init(&h->full);
+	if (bdp)
+		hybla_claim(sk, span_us);
+}
+
+/*
+ * The rest of the first window is spaced wider than the train, and finds no queue on
+ * a path as fast as that says. Where it does, the ACKs were bunched, and slow start
+ * goes on as if there had been no train.
+ */
+static void hybla_check_claim(struct sock *sk, u32 rtt_us)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	s32 past = tp->delivered - h->claim_end;
+
+	if (past > (s32)h->claim_wnd) {
+		h->claimed = false;
+	} else if (past <= 0 && rtt_us > h->path.min_us + h->claim_us) {
+		h->claimed = false;
+		h->settled = false;
+		WRITE_ONCE(tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), h->claim_wnd));
+	}
+}
+
+static void hybla_start(struct sock *sk, u32 pkts)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct hybla_law rho = hybla_rho(h);
+
+	hybla_share_pass(&h->share, pkts);
+	if (!tcp_is_cwnd_limited(sk))
+		return;
+	if (!h->settled) {
+		tcp_slow_start(tp, pkts);
+		return;
+	}
+	hybla_slow_start(sk, &rho, pkts);
+	if (h->claimed)
+		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp),
+					 HYBLA_CLAIM * h->claim_wnd));
+}
+
+/*
+ * Small steps both ways need no rate reduction (RFC 6937): the window is the same in
+ * a recovery and after it, and pacing spreads what it lets out.
+ */
+static void hybla_set_window(struct sock *sk, u32 pkts, u32 lost)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u8 state = inet_csk(sk)->icsk_ca_state;
+	u32 cwnd = tcp_snd_cwnd(tp);
+
 	if (h->path.probing) {
 		h->wnd = hybla_cut(sk, h->wnd, pkts, lost);
 	} else if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
@@ -458,197 +563,117 @@ static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 	} else if (!tcp_in_slow_start(tp)) {
 		tcp_snd_cwnd_set(tp, hybla_window(sk, cwnd, pkts, lost));
 	} else {
-		hybla_share_pass(&h->share, pkts);
-		if (tcp_is_cwnd_limited(sk))
-			hybla_slow_start(sk, pkts);
+		hybla_start(sk, pkts);
 	}
-	cc_window_pace(sk);
-	hybla_choose(sk);
 }
 
-static void hybla_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 {
 	struct hybla *h = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 pkts = tp->delivered - h->delivered, lost = tp->lost - h->lost;
+	u32 pkts = rs->acked_sacked, lost = hybla_lost(sk);
+	u32 rtt_us = rs->rtt_us > 0 ? fixed_sat_u32(rs->rtt_us) : 0;
+	u32 back_us;
 
-	if (hybla_choose(sk))
+	/* The handshake's ACK comes before, after a disconnect, too */
+	if (!inet_csk(sk)->icsk_ca_initialized)
 		return;
-	h->delivered = tp->delivered;
-	h->lost = tp->lost;
-	hybla_measure(sk, sample->rtt_us);
+	back_us = cc_path_back_us(tcp_sk(sk), &h->path, rtt_us);
+	hybla_measure(sk, pkts, lost, rtt_us, back_us);
 	if (h->first && pkts)
-		hybla_estimate_ssthresh(sk, pkts);
-	else if (!h->first && h->response == HYBLA_BANDWIDTH)
-		hybla_estimate_rate(sk, pkts, lost, max(sample->rtt_us, 0));
-	if (h->response == HYBLA_BANDWIDTH)
-		cc_window_fill_recovery(sk, pkts + lost);
-}
-
-static void hybla_in_ack_event(struct sock *sk, u32 flags)
-{
-	struct hybla *h = inet_csk_ca(sk);
-
-	h->marked = !!(flags & CA_ACK_ECE);
-}
-
-static void hybla_cong_avoid(struct sock *sk, u32 ack, u32 acked)
-{
-	struct hybla *h = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	u64 cwnd;
-
-	/* 2^rho - 1 reaches any threshold with one ACK: first know the threshold */
-	if (h->rho.rho == HYBLA_LAW_RHO_ONE || h->first ||
-	    tcp_in_initial_slowstart(tp)) {
-		tcp_reno_cong_avoid(sk, ack, acked);
-		return;
-	}
-	if (!tcp_is_cwnd_limited(sk))
-		return;
-	if (tcp_in_slow_start(tp)) {
-		acked = hybla_slow_start(sk, acked);
-		if (!acked)
-			return;
-	}
-	if (h->settled && READ_ONCE(settle)) {
-		tcp_cong_avoid_ai(tp, tcp_snd_cwnd(tp), acked);
-		return;
-	}
-	cwnd = (u64)tcp_snd_cwnd(tp) +
-	       hybla_law_ca(&h->rho, tcp_snd_cwnd(tp), acked);
-	tcp_snd_cwnd_set(tp, min_t(u64, cwnd, tp->snd_cwnd_clamp));
+		hybla_first(sk, pkts, back_us);
+	else if (h->claimed)
+		hybla_check_claim(sk, rtt_us - back_us);
+	hybla_set_window(sk, pkts, lost);
+	cc_window_pace(sk);
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
+		cc_window_repair(sk, lost);
 }
 
 /*
- * The stack keeps the window for an undo, and then asks. Nothing is missing where a
- * mark, a packet dropped on this host or a loss that a probe repaired is the reason;
- * losses that the recovery before has seen are no new ones.
+ * The stack keeps the window for an undo, and then asks. Losses that the recovery
+ * before has seen are no new ones.
  */
-static u32 hybla_ssthresh_share(struct sock *sk)
+static u32 hybla_ssthresh(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 lost = tp->lost - h->lost, cwnd;
+	u32 lost = hybla_lost(sk), cwnd;
 
-	h->lost = tp->lost;
+	hybla_end_first(h);
 	h->settled = false;
+	h->claimed = false;
 	hybla_share_lost(&h->share, lost);
-	if (hybla_share_is_heavy(&h->share))
-		hybla_abort_probe(sk);
+	if (lost)
+		hybla_measure_losses(sk, lost, 0);
+	if (hybla_share_is_heavy(&h->share)) {
+		cc_path_abort(sk, &h->path, h->wnd);
+		minrtt_probe_renew(&h->path);
+	}
 	cwnd = tcp_snd_cwnd(tp);
 	if (h->path.probing) {
 		h->wnd = hybla_cut(sk, h->wnd, 0, lost);
 		return cwnd;
 	}
-	if (!lost && !tp->lost_out && !tp->retrans_out) {
+	if (!lost && cc_window_is_marked(tp)) {
 		hybla_share_marked(&h->share);
-		cwnd -= cwnd / HYBLA_MARK;
+		cwnd = cc_window_marked(cwnd);
 	}
 	cwnd = max(hybla_cut(sk, cwnd, 0, lost), CC_WINDOW_MIN);
 	tcp_snd_cwnd_set(tp, cwnd);
 	return cwnd;
 }
 
-/* After idle time the stack leaves the window to a module that has all of it */
-static void hybla_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+static void hybla_after_idle(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 idle = tcp_jiffies32 - tp->lsndtime, rto = inet_csk(sk)->icsk_rto;
-	u32 cwnd = tcp_snd_cwnd(tp);
 
-	if (event != CA_EVENT_TX_START || h->response != HYBLA_SHARE ||
-	    idle <= rto ||
-	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
+	if (!inet_csk(sk)->icsk_ca_initialized || !cc_window_after_idle(sk))
 		return;
-	hybla_abort_probe(sk);
-	WRITE_ONCE(tp->snd_ssthresh, tcp_current_ssthresh(sk));
-	for (; idle > rto && cwnd > TCP_INIT_CWND; idle -= rto)
-		cwnd = max(cwnd / 2, TCP_INIT_CWND);
-	tcp_snd_cwnd_set(tp, cwnd);
+	minrtt_probe_abort(&h->path);
 	cc_window_pace(sk);
-}
-
-static void hybla_release(struct sock *sk)
-{
-	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &hybla_ext_ops);
-}
-
-static u32 hybla_ssthresh_bandwidth(struct sock *sk)
-{
-	struct hybla *h = inet_csk_ca(sk);
-	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), most = cwnd;
-
-	if (h->marked || !bw_busy_get(&h->busy))
-		return tcp_reno_ssthresh(sk);
-	if (bw_busy_standing_us(&h->busy) > hybla_wait_us(h)) {
-		most = fixed_mul_div(cwnd, HYBLA_BETA_MILLI, FIXED_MILLI);
-		bw_busy_congested(&h->busy);
-	}
-	return clamp(bdp_pkts(bw_busy_get(&h->busy), h->rtt_min_us,
-			      tcp_sk(sk)->mss_cache, FIXED_MILLI),
-		     CC_WINDOW_MIN, max(most, CC_WINDOW_MIN));
-}
-
-static u32 hybla_ssthresh(struct sock *sk)
-{
-	struct hybla *h = inet_csk_ca(sk);
-	bool known = !h->first;
-
-	hybla_end_first(h);
-	h->settled = false;
-	h->rho.frac = 0;
-	h->rho.rem = 0;
-	if (h->response == HYBLA_BANDWIDTH && known)
-		return hybla_ssthresh_bandwidth(sk);
-	return tcp_reno_ssthresh(sk);
 }
 
 static size_t hybla_get_info(struct sock *sk, u32 ext, int *attr,
 			     union tcp_cc_info *info)
 {
 	const struct hybla *h = inet_csk_ca(sk);
+	struct hybla_law rho = hybla_rho(h);
 
-	return cc_info_vegas(ext, attr, info, h->rho.rho > HYBLA_LAW_RHO_ONE,
-			     fixed_mul_div(h->rho.rho, 100, HYBLA_LAW_RHO_ONE),
-			     h->rtt_us, h->rtt_min_us);
+	return hybla_info(ext, attr, info, &rho, h->rtt_us, h->path.min_us);
 }
+
+CC_COMPAT_CONG_CONTROL(hybla_cong_control);
+CC_COMPAT_TX_START(hybla_after_idle);
 
 static struct tcp_congestion_ops hybla_ext_ops __read_mostly = {
 	.name		= "hybla_ext",
 	.owner		= THIS_MODULE,
 	.init		= hybla_init,
 	.ssthresh	= hybla_ssthresh,
-	.cong_avoid	= hybla_cong_avoid,
-	.in_ack_event	= hybla_in_ack_event,
-	.pkts_acked	= hybla_pkts_acked,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
-	.get_info	= hybla_get_info,
-};
-
-CC_COMPAT_CONG_CONTROL(hybla_cong_control);
-
-static struct tcp_congestion_ops hybla_ext_share_ops __read_mostly = {
-	.name		= "hybla_ext",
-	.owner		= THIS_MODULE,
-	.init		= hybla_init,
-	.ssthresh	= hybla_ssthresh_share,
-	.release	= hybla_release,
 	.cong_control	= hybla_cong_control_op,
-	.cwnd_event	= hybla_cwnd_event,
+	.CC_COMPAT_TX_START_FIELD = hybla_after_idle_op,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= hybla_get_info,
 };
 
 static int __init hybla_register(void)
 {
+	int err;
+
 	BUILD_BUG_ON(sizeof(struct hybla) > ICSK_CA_PRIV_SIZE);
-	return tcp_register_congestion_control(&hybla_ext_ops);
+	BUILD_BUG_ON(sizeof(struct hybla_paper) > ICSK_CA_PRIV_SIZE);
+	err = tcp_register_congestion_control(&hybla_ext_ops);
+	if (err)
+		return err;
+	err = tcp_register_congestion_control(&hybla_paper_ops);
+	if (err)
+		tcp_unregister_congestion_control(&hybla_ext_ops);
+	return err;
 }
 
 static void __exit hybla_unregister(void)
 {
+	tcp_unregister_congestion_control(&hybla_paper_ops);
 	tcp_unregister_congestion_control(&hybla_ext_ops);
 }
 
@@ -657,5 +682,6 @@ module_exit(hybla_unregister);
 
 MODULE_AUTHOR("The hetcc authors");
 MODULE_LICENSE("GPL");
+MODULE_ALIAS("tcp_hybla_paper");
 MODULE_DESCRIPTION("TCP Hybla: round trip time independent congestion control");
 MODULE_VERSION(HETCC_VERSION);

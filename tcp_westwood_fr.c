@@ -18,15 +18,20 @@
  *
  * which takes the connection back into slow start while the pipe is not full.
  *
- * Departures from the paper, by the parameter that restores its rule. What each
- * gains is measured in docs/westwood_fr.md.
- *   estimator=0  samples where the bottleneck was busy with us (bw_busy.h)
- *   queue_ms=0   a loss beside a standing queue leaves beta of the window at most
- *   queue_ms=0   no queue: BWE is a lower bound, GFR takes twice the window
- *   jump=1       a loss never raises the window at once, but by slow start
- *   reroute=0    RTTmin follows a path that gets longer (minrtt.h)
- * Without a parameter:
- *  - ECN-Echo halves the window, as it says congestion;
+ * paper=1 has these rules. By default, what each gains in docs/westwood_fr.md:
+ *  - samples of the bandwidth where the bottleneck was busy with us (bw_busy.h);
+ *  - a loss beside a queue that stands, or of one that is full (full_queue.h), leaves
+ *    half of the window at most; any other one nothing less than the window;
+ *  - until a busy stretch was seen BWE is a lower bound: a loss then does not end
+ *    slow start; the stretch does, at BWE * RTTmin;
+ *  - no queue: GFR takes a quarter more than the window for BWE * RTTmin;
+ *  - a loss never raises the window at once, but by slow start, in recovery, too;
+ *  - RTTmin follows a path that gets longer (minrtt_probe.h);
+ *  - waits of ACKs on their way back are no queue (return_path.h); while all of them
+ *    wait RTTmin is as much longer;
+ *  - an ECN mark takes a fifth of the window (RFC 8511).
+ * With both:
+ *  - ECN-Echo is congestion, whatever the bandwidth;
  *  - delivered data is the stack's count, selective and duplicate ACKs included;
  *  - a sample while the application limits the sender cannot lower BWE;
  *  - idle time does not count.
@@ -43,57 +48,59 @@
 #include "hetcc/bdp.h"
 #include "hetcc/bw_ack.h"
 #include "hetcc/cc_busy.h"
+#include "hetcc/cc_compat.h"
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
+#include "hetcc/cc_path.h"
 #include "hetcc/cc_window.h"
-#include "hetcc/minrtt.h"
+#include "hetcc/full_queue.h"
 #include "hetcc/version.h"
 
-CC_PARAM_MILLI(alpha, 800, 0, 999,
-	       "weight of the old bandwidth estimate (0..0.999, paper 0.8); default 0.8");
+/* Weight of the old bandwidth estimate, the paper's */
+#define WESTWOOD_ALPHA_PERMILLE	800U
+/* Shortest busy stretch, part of RTTmin */
+#define WESTWOOD_TRAIN		16
+/* Congestion takes this part of the window at least, as Reno's */
+#define WESTWOOD_CUT		2
+/* Where nothing waits GFR looks for this part more, and takes half of it at once */
+#define WESTWOOD_SEARCH		4
+/* Waits of ACKs are kept in parts of RTTmin, below 127 of these; that is none, or more */
+#define WESTWOOD_BACK		32
+#define WESTWOOD_BACK_MAX	127U
+/* The paper's interval */
+#define WESTWOOD_GFR_MS		500U
+
+CC_PARAM_UINT(paper, 0, 0, 1,
+	      "1: the paper's rules alone (0, 1); default 0");
 CC_PARAM_MILLI(a, 1000, 1000, 16000,
-	       "reduction factor of the window after a loss (1..16; the paper: 1 for few, 2 for many connections); default 1");
-CC_PARAM_UINT(estimator, 1, 0, 1,
-	      "bandwidth from 0: every ACK (paper), 1: times in which the bottleneck was busy; default 1");
-CC_PARAM_MILLI(span, 0, 0, 4000,
-	       "estimator 0: shortest sample in minimum round trips (0..4, paper 0: every ACK); default 0");
-CC_PARAM_MILLI(train, 62, 0, 1000,
-	       "estimator 1: shortest busy stretch in minimum round trips (0..1); default 0.062");
-CC_PARAM_UINT(reroute, 1, 0, 1,
-	      "RTTmin 1: follows the path, 0: of the whole connection (paper); default 1");
-CC_PARAM_UINT(queue_ms, 4, 0, 1000,
-	      "a loss beside a queue that stands longer is congestion (ms, 0..1000, paper 0: does not matter); default 4");
-CC_PARAM_MILLI(beta, 700, 500, 1000,
-	       "most of the window that congestion leaves (0.5..1, paper 1); default 0.7");
-CC_PARAM_UINT(min_rtt_ms, 0, 0, 10000,
-	      "below this minimum round trip halve as Reno does (ms, 0..10000, 0: never); default 0");
-CC_PARAM_UINT(gfr_ms, 500, 1, 60000,
-	      "GFR: interval at which ssthresh may be raised (ms, 1..60000, paper 500); default 500");
-CC_PARAM_UINT(jump, 0, 0, 1,
-	      "1: a loss may raise the window at once (paper), 0: by slow start; default 0");
+	       "paper=1: reduction factor of the window after a loss (1..16; the paper: 1 for few, 2 for many connections); default 1");
 
 /**
  * struct westwood - state of a connection
  * @bwe: the paper's bandwidth estimator
  * @busy: the other one
- * @minrtt: minimum round trip
- * @delivered: tp->delivered at the previous ACK
- * @lost: tp->lost at the previous ACK
- * @gfr_stamp_us: time of GFR's last look, lower 32 bits of tcp_mstamp
+ * @path: minimum round trip
+ * @full: what losses have to do with queues
+ * @wnd: window that comes back after a probe at the path
+ * @gfr_stamp: time of GFR's last look, lower bits of jiffies
  * @paper: @bwe is in use, not @busy
- * @marked: the current ACK carries ECN-Echo
+ * @cut: the open recovery has answered congestion; with @paper: a recovery is open
+ * @back: every ACK of the round before waited so long on its way back
+ * @back_low: and those of the open one
  */
 struct westwood {
 	union {
 		struct bw_ack bwe;
 		struct bw_busy busy;
 	};
-	struct minrtt minrtt;
-	u32 delivered;
-	u32 lost;
-	u32 gfr_stamp_us;
-	bool paper;
-	bool marked;
+	struct minrtt_probe path;
+	struct full_queue full;
+	u32 wnd;
+	u16 gfr_stamp;
+	u16 paper:1,
+	    cut:1,
+	    back:7,
+	    back_low:7;
 };
 
 static void westwood_init(struct sock *sk)
@@ -102,11 +109,11 @@ static void westwood_init(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	memset(w, 0, sizeof(*w));
-	minrtt_init(&w->minrtt);
-	w->paper = !READ_ONCE(estimator);
-	w->delivered = tp->delivered;
-	w->lost = tp->lost;
-	w->gfr_stamp_us = (u32)tp->tcp_mstamp;
+	cc_path_init(tp, &w->path);
+	full_queue_init(&w->full);
+	w->paper = READ_ONCE(paper);
+	w->gfr_stamp = (u16)tcp_jiffies32;
+	cc_window_pace(sk);
 }
 
 /* Bytes per second, 0 while there is no estimate */
@@ -115,141 +122,233 @@ static u64 westwood_bwe(const struct westwood *w)
 	return w->paper ? bw_ack_get(&w->bwe) : bw_busy_get(&w->busy);
 }
 
+/* A queue of ACKs that stands makes the way as much longer */
 static u32 westwood_bdp(const struct sock *sk, u32 a_milli)
 {
 	const struct westwood *w = inet_csk_ca(sk);
+	u32 rtt_us = w->path.min_us;
 
-	return bdp_pkts(westwood_bwe(w), w->minrtt.min_us,
-			tcp_sk(sk)->mss_cache, a_milli);
+	rtt_us = fixed_sat_u32(rtt_us + (u64)rtt_us * w->back / WESTWOOD_BACK);
+	return bdp_pkts(westwood_bwe(w), rtt_us, tcp_sk(sk)->mss_cache,
+			a_milli);
 }
 
 static bool westwood_has_estimate(const struct westwood *w)
 {
-	return westwood_bwe(w) && w->minrtt.min_us != MINRTT_NONE;
-}
-
-/* The paper's own remedy for short paths: "turning off" faster recovery */
-static bool westwood_is_short(const struct westwood *w)
-{
-	return w->minrtt.min_us < READ_ONCE(min_rtt_ms) * USEC_PER_MSEC;
-}
-
-/* Part of the minimum round trip, from a parameter; 0 before the first */
-static u32 westwood_part_us(const struct westwood *w, u32 part_milli)
-{
-	if (w->minrtt.min_us == MINRTT_NONE)
-		return 0;
-	return fixed_mul_div(w->minrtt.min_us, part_milli, FIXED_MILLI);
-}
-
-/* Waits up to this long count as no queue */
-static u32 westwood_wait_us(const struct westwood *w)
-{
-	return cc_busy_wait_us(READ_ONCE(queue_ms), w->minrtt.min_us);
+	return westwood_bwe(w) && cc_path_is_known(&w->path);
 }
 
 static void westwood_estimate_paper(struct sock *sk, u32 pkts)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 bytes = fixed_sat_u32((u64)pkts * tp->mss_cache);
 
-	bw_ack_add(&w->bwe, (u32)tp->tcp_mstamp, bytes,
-		   westwood_part_us(w, READ_ONCE(span)), READ_ONCE(alpha),
-		   !!tp->app_limited);
+	bw_ack_add(&w->bwe, (u32)tp->tcp_mstamp,
+		   fixed_sat_u32((u64)pkts * tp->mss_cache), 0,
+		   WESTWOOD_ALPHA_PERMILLE, !!tp->app_limited);
 	if (!tp->packets_out)
 		bw_ack_pause(&w->bwe);
 }
 
-static void westwood_estimate_busy(struct sock *sk, u32 pkts, u32 lost,
-				   u32 rtt_us)
+/* The least wait of ACKs in a round */
+static void westwood_back(struct westwood *w, u32 back_us)
+{
+	u32 part = fixed_mul_div(back_us, WESTWOOD_BACK, w->path.min_us);
+
+	w->back_low = min_t(u32, w->back_low, part);
+}
+
+static void westwood_back_round(struct westwood *w)
+{
+	w->back = w->back_low < WESTWOOD_BACK_MAX ? w->back_low : 0;
+	w->back_low = WESTWOOD_BACK_MAX;
+}
+
+/* Return: a round is over */
+static bool westwood_estimate_busy(struct sock *sk, u32 pkts, u32 lost,
+				   u32 rtt_us, u32 back_us)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	struct bw_busy_ack ack = {
 		.rtt_us = rtt_us,
-		.rtt_min_us = w->minrtt.min_us,
-		.wait_us = westwood_wait_us(w),
-		.train_us = westwood_part_us(w, READ_ONCE(train)),
-		.alpha_permille = READ_ONCE(alpha),
+		.rtt_min_us = w->path.min_us,
+		.wait_us = cc_path_wait_us(tcp_sk(sk), &w->path),
+		.train_us = w->path.min_us / WESTWOOD_TRAIN,
+		.alpha_permille = WESTWOOD_ALPHA_PERMILLE,
 	};
+	u32 lost_bytes = w->busy.lost << BW_BUSY_LOST_SHIFT;
+	struct bw_busy_stretch round = w->busy.round;
 
-	cc_busy_add(tcp_sk(sk), &w->busy, &ack, pkts, lost);
+	cc_busy_add(tcp_sk(sk), &w->busy, &ack, pkts, lost, back_us);
+	if (w->busy.round.ack_us == round.ack_us)
+		return false;
+	westwood_back_round(w);
+	full_queue_round(&w->full, lost_bytes,
+			 fixed_sat_u32((u64)round.bytes + lost_bytes));
+	return true;
 }
 
-static void westwood_pkts_acked(struct sock *sk,
-				const struct ack_sample *sample)
+/* A loss of now says that a queue is full */
+static bool westwood_is_congested(const struct sock *sk)
+{
+	const struct westwood *w = inet_csk_ca(sk);
+	u32 wait_us = cc_path_wait_us(tcp_sk(sk), &w->path);
+
+	return bw_busy_standing_us(&w->busy) > wait_us ||
+	       full_queue_is_it(&w->full);
+}
+
+/* The same at a loss, which may be none of those that say so */
+static bool westwood_lost_by_queue(const struct sock *sk)
+{
+	const struct westwood *w = inet_csk_ca(sk);
+
+	return westwood_is_congested(sk) &&
+	       (full_queue_is_here(&w->full) ||
+		bw_busy_standing_us(&w->busy) >
+		cc_path_wait_us(tcp_sk(sk), &w->path));
+}
+
+static u32 westwood_bounded(const struct sock *sk, u32 ssthresh)
+{
+	u32 most = min_t(u32, tcp_sk(sk)->snd_cwnd_clamp, TCP_INFINITE_SSTHRESH);
+
+	return clamp(ssthresh, CC_WINDOW_MIN, max(most, CC_WINDOW_MIN));
+}
+
+/* Threshold after a loss of congestion */
+static u32 westwood_congested(struct sock *sk, u32 cwnd)
 {
 	struct westwood *w = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 pkts = tp->delivered - w->delivered;
-	u32 lost = tp->lost - w->lost;
+	u32 bdp = westwood_bdp(sk, FIXED_MILLI);
+	u32 most = cwnd - cwnd / WESTWOOD_CUT;
 
-	w->delivered = tp->delivered;
-	w->lost = tp->lost;
-	if (sample->rtt_us > 0)
-		minrtt_add(&w->minrtt, (u32)tp->tcp_mstamp, sample->rtt_us);
-	/* A timeout gives all up for lost, whatever became of it */
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
-		lost = 0;
-	if (!READ_ONCE(jump))
-		cc_window_fill_recovery(sk, pkts + lost);
-	if (w->paper)
-		westwood_estimate_paper(sk, pkts);
-	else
-		westwood_estimate_busy(sk, pkts, lost, max(sample->rtt_us, 0));
-}
-
-static void westwood_in_ack_event(struct sock *sk, u32 flags)
-{
-	struct westwood *w = inet_csk_ca(sk);
-
-	w->marked = !!(flags & CA_ACK_ECE);
-}
-
-static bool westwood_has_standing_queue(const struct westwood *w)
-{
-	return !w->paper && READ_ONCE(queue_ms) &&
-	       bw_busy_standing_us(&w->busy) > westwood_wait_us(w);
+	w->cut = true;
+	bw_busy_congested(&w->busy);
+	if (w->busy.proven)
+		most = min(most, bdp);
+	return westwood_bounded(sk, most);
 }
 
 /*
- * Above cwnd after a sporadic loss: the stack then lets the window grow by slow
- * start, in recovery (RFC 6937) and after it.
+ * Bandwidth-delay product, where it is not congested. Without a busy stretch the path
+ * may carry more than was ever sent: twice the window, and slow start goes on that
+ * began.
  */
+static u32 westwood_room(const struct sock *sk)
+{
+	const struct westwood *w = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 bdp = 0;
+
+	if (westwood_has_estimate(w))
+		bdp = westwood_bdp(sk, FIXED_MILLI);
+	if (w->busy.proven)
+		return bdp;
+	if (tcp_in_slow_start(tp))
+		bdp = max(bdp, tp->snd_ssthresh);
+	return tcp_is_cwnd_limited(sk) ? max(bdp, 2 * tcp_snd_cwnd(tp)) : bdp;
+}
+
+/*
+ * Above cwnd after a sporadic loss where there is room: the window then grows by slow
+ * start, in recovery and after it.
+ */
+static u32 westwood_ssthresh_busy(struct sock *sk)
+{
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+
+	if (cc_window_is_marked(tcp_sk(sk)))
+		return cc_window_marked(cwnd);
+	if (westwood_lost_by_queue(sk))
+		return westwood_congested(sk, cwnd);
+	return westwood_bounded(sk, max(cwnd, westwood_room(sk)));
+}
+
+static u32 westwood_ssthresh_paper(struct sock *sk)
+{
+	const struct westwood *w = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (cc_window_is_marked(tp) || !westwood_has_estimate(w))
+		return max(tcp_snd_cwnd(tp) >> 1, CC_WINDOW_MIN);
+	return westwood_bounded(sk, westwood_bdp(sk, READ_ONCE(a)));
+}
+
 static u32 westwood_ssthresh(struct sock *sk)
 {
 	struct westwood *w = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = tcp_snd_cwnd(tp), most = tp->snd_cwnd_clamp;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 ssthresh;
 
-	if (westwood_has_standing_queue(w)) {
-		most = fixed_mul_div(cwnd, READ_ONCE(beta), FIXED_MILLI);
-		bw_busy_congested(&w->busy);
-	}
-	if (w->marked || !westwood_has_estimate(w) || westwood_is_short(w))
-		return max(cwnd >> 1, CC_WINDOW_MIN);
-	return clamp(westwood_bdp(sk, READ_ONCE(a)), CC_WINDOW_MIN,
-		     max(most, CC_WINDOW_MIN));
+	if (w->paper)
+		return westwood_ssthresh_paper(sk);
+	w->cut = false;
+	if (westwood_is_congested(sk))
+		cc_path_abort(sk, &w->path, w->wnd);
+	if (w->path.probing)
+		return max(tcp_snd_cwnd(tp), tp->snd_ssthresh);
+	ssthresh = westwood_ssthresh_busy(sk);
+	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), ssthresh));
+	return ssthresh;
 }
 
-/* The stack has set cwnd to ssthresh */
-static void westwood_recovered(struct sock *sk)
+/*
+ * The paper's window is the threshold at once. Where that is more than what is out, the
+ * difference would leave as one burst: until the end of the recovery the stack lets out
+ * one more than has arrived (RFC 6937).
+ */
+static void westwood_recover_paper(struct sock *sk, u32 pkts, u32 lost)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 most = max3(tp->prior_cwnd, tcp_packets_in_flight(tp),
-			CC_WINDOW_MIN);
+	u32 flight = tcp_packets_in_flight(tp);
 
-	if (!READ_ONCE(jump))
-		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), most));
-	if (READ_ONCE(reroute) && tcp_snd_cwnd(tp) <= westwood_bdp(sk, FIXED_MILLI))
-		minrtt_look(&w->minrtt, (u32)tp->tcp_mstamp, tp->srtt_us >> 3);
+	w->cut = true;
+	tcp_snd_cwnd_set(tp, max(min(tp->snd_ssthresh, flight + pkts + 1),
+				 flight + !!lost));
 }
 
-static void westwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+/*
+ * In a recovery the window is the threshold. Where that leaves room it comes by slow
+ * start: as much as has left the path, and as much again.
+ */
+static void westwood_recover(struct sock *sk, u32 pkts, u32 lost)
 {
-	if (event == CA_EVENT_COMPLETE_CWR)
-		westwood_recovered(sk);
+	struct westwood *w = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 flight = tcp_packets_in_flight(tp);
+
+	if (w->paper) {
+		westwood_recover_paper(sk, pkts, lost);
+		return;
+	}
+	if (lost && !w->cut && westwood_lost_by_queue(sk))
+		WRITE_ONCE(tp->snd_ssthresh,
+			   westwood_congested(sk, tp->prior_cwnd));
+	tcp_snd_cwnd_set(tp, max(min(tp->snd_ssthresh,
+				     flight + 2 * (pkts + lost)),
+				 CC_WINDOW_MIN));
+	cc_window_repair(sk, lost);
+}
+
+static void westwood_set_window(struct sock *sk, u32 pkts, u32 lost)
+{
+	struct westwood *w = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u8 state = inet_csk(sk)->icsk_ca_state;
+
+	if (w->path.probing)
+		return;
+	if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
+		westwood_recover(sk, pkts, lost);
+		return;
+	}
+	if (w->paper && w->cut && state != TCP_CA_Loss)
+		tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
+	w->cut = false;
+	if (pkts)
+		tcp_reno_cong_avoid(sk, 0, pkts);
 }
 
 /* ssthresh above cwnd: slow start follows */
@@ -257,45 +356,126 @@ static void westwood_raise_ssthresh(struct sock *sk, u32 ssthresh)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	ssthresh = min(ssthresh, tp->snd_cwnd_clamp);
+	ssthresh = westwood_bounded(sk, ssthresh);
 	if (ssthresh > tp->snd_ssthresh)
 		WRITE_ONCE(tp->snd_ssthresh, ssthresh);
 }
 
-static bool westwood_no_queue(const struct sock *sk)
+/* Until congestion has shown where slow start should have ended the estimate says it */
+static void westwood_round(struct sock *sk)
+{
+	struct westwood *w = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	cc_path_round(sk, &w->path, &w->wnd);
+	if (w->busy.proven && !tp->lost && !tp->delivered_ce)
+		westwood_raise_ssthresh(sk, westwood_bdp(sk, FIXED_MILLI));
+}
+
+/* What an ACK says of the bandwidth, of queues and of the path */
+static void westwood_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us)
+{
+	struct westwood *w = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u8 state = inet_csk(sk)->icsk_ca_state;
+	u32 back_us = 0;
+
+	if (!w->paper)
+		back_us = cc_path_back_us(tp, &w->path, rtt_us);
+	if (rtt_us)
+		minrtt_probe_add(&w->path, rtt_us - back_us);
+	if (w->paper) {
+		westwood_estimate_paper(sk, pkts);
+		return;
+	}
+	/* A timeout gives all up for lost, whatever became of it */
+	if (state == TCP_CA_Loss)
+		lost = 0;
+	if (rtt_us) {
+		westwood_back(w, back_us);
+		full_queue_add(&w->full, rtt_us, w->path.min_us,
+			       !!tp->sacked_out, state == TCP_CA_Recovery);
+	}
+	if (lost)
+		full_queue_lost(&w->full);
+	if (westwood_estimate_busy(sk, pkts, lost, rtt_us - back_us, back_us))
+		westwood_round(sk);
+	/* The first busy stretch knows where slow start has to end */
+	if (w->busy.proven && tcp_in_initial_slowstart(tp))
+		WRITE_ONCE(tp->snd_ssthresh,
+			   westwood_bounded(sk, westwood_bdp(sk, FIXED_MILLI)));
+}
+
+static void westwood_ack(struct sock *sk, const struct rate_sample *rs)
+{
+	u32 rtt_us = rs->rtt_us > 0 ? fixed_sat_u32(rs->rtt_us) : 0;
+
+	westwood_measure(sk, rs->acked_sacked, rs->losses, rtt_us);
+	westwood_set_window(sk, rs->acked_sacked, rs->losses);
+	cc_window_pace(sk);
+}
+
+/* Bandwidth-delay product that GFR looks for, 0: none */
+static u32 westwood_target(const struct sock *sk)
 {
 	const struct westwood *w = inet_csk_ca(sk);
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), room;
+	u32 wait_us = cc_path_wait_us(tcp_sk(sk), &w->path);
 
-	return !w->paper && READ_ONCE(queue_ms) && tcp_is_cwnd_limited(sk) &&
-	       bw_busy_no_queue(&w->busy);
+	if (w->paper)
+		return westwood_has_estimate(w) ?
+		       westwood_bdp(sk, FIXED_MILLI) : 0;
+	/* A full queue is no more where nothing waits, unless it is too short to be seen */
+	if (w->path.probing || bw_busy_standing_us(&w->busy) > wait_us ||
+	    (full_queue_is_it(&w->full) &&
+	     full_queue_is_short(&w->full, w->path.min_us, wait_us)))
+		return 0;
+	room = westwood_room(sk);
+	/* It carries more by now than the estimate says */
+	if (tcp_is_cwnd_limited(sk) && bw_busy_no_queue(&w->busy))
+		room = max(room, cwnd + cwnd / WESTWOOD_SEARCH);
+	return room;
 }
 
 static void westwood_gradual(struct sock *sk)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 now_us = (u32)tp->tcp_mstamp;
-	u32 bdp;
+	u16 now = (u16)tcp_jiffies32;
+	u32 cwnd = tcp_snd_cwnd(tp), bdp;
 
-	if (now_us - w->gfr_stamp_us < READ_ONCE(gfr_ms) * USEC_PER_MSEC)
+	if ((u16)(now - w->gfr_stamp) < msecs_to_jiffies(WESTWOOD_GFR_MS))
 		return;
-	w->gfr_stamp_us = now_us;
-	if (!westwood_has_estimate(w) || westwood_is_short(w) ||
-	    westwood_has_standing_queue(w))
-		return;
-	bdp = westwood_bdp(sk, FIXED_MILLI);
-	/* The estimate is then a lower bound */
-	if (westwood_no_queue(sk))
-		bdp = max(bdp, 2 * tcp_snd_cwnd(tp));
-	if (tcp_snd_cwnd(tp) > tp->snd_ssthresh && tcp_snd_cwnd(tp) < bdp)
+	w->gfr_stamp = now;
+	bdp = westwood_target(sk);
+	if (cwnd > tp->snd_ssthresh && cwnd < bdp)
 		westwood_raise_ssthresh(sk, tp->snd_ssthresh +
 					    (bdp - tp->snd_ssthresh) / 2);
 }
 
-static void westwood_gfr_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+/* The handshake's ACK comes before init(), after a disconnect, too */
+static void westwood_fr_cong_control(struct sock *sk,
+				     const struct rate_sample *rs)
 {
+	if (inet_csk(sk)->icsk_ca_initialized)
+		westwood_ack(sk, rs);
+}
+
+static void westwood_gfr_cong_control(struct sock *sk,
+				      const struct rate_sample *rs)
+{
+	if (!inet_csk(sk)->icsk_ca_initialized)
+		return;
 	westwood_gradual(sk);
-	tcp_reno_cong_avoid(sk, ack, acked);
+	westwood_ack(sk, rs);
+}
+
+static void westwood_after_idle(struct sock *sk)
+{
+	struct westwood *w = inet_csk_ca(sk);
+
+	if (inet_csk(sk)->icsk_ca_initialized && cc_window_after_idle(sk))
+		minrtt_probe_abort(&w->path);
 }
 
 static size_t westwood_get_info(struct sock *sk, u32 ext, int *attr,
@@ -305,18 +485,20 @@ static size_t westwood_get_info(struct sock *sk, u32 ext, int *attr,
 
 	return cc_info_vegas(ext, attr, info, westwood_has_estimate(w),
 			     fixed_sat_u32(westwood_bwe(w)),
-			     tcp_sk(sk)->srtt_us >> 3, w->minrtt.min_us);
+			     tcp_sk(sk)->srtt_us >> 3, w->path.min_us);
 }
+
+CC_COMPAT_CONG_CONTROL(westwood_fr_cong_control);
+CC_COMPAT_CONG_CONTROL(westwood_gfr_cong_control);
+CC_COMPAT_TX_START(westwood_after_idle);
 
 static struct tcp_congestion_ops westwood_fr_ops __read_mostly = {
 	.name		= "westwood_fr",
 	.owner		= THIS_MODULE,
 	.init		= westwood_init,
 	.ssthresh	= westwood_ssthresh,
-	.cong_avoid	= tcp_reno_cong_avoid,
-	.in_ack_event	= westwood_in_ack_event,
-	.cwnd_event	= westwood_cwnd_event,
-	.pkts_acked	= westwood_pkts_acked,
+	.cong_control	= westwood_fr_cong_control_op,
+	.CC_COMPAT_TX_START_FIELD = westwood_after_idle_op,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= westwood_get_info,
 };
@@ -326,10 +508,8 @@ static struct tcp_congestion_ops westwood_gfr_ops __read_mostly = {
 	.owner		= THIS_MODULE,
 	.init		= westwood_init,
 	.ssthresh	= westwood_ssthresh,
-	.cong_avoid	= westwood_gfr_cong_avoid,
-	.in_ack_event	= westwood_in_ack_event,
-	.cwnd_event	= westwood_cwnd_event,
-	.pkts_acked	= westwood_pkts_acked,
+	.cong_control	= westwood_gfr_cong_control_op,
+	.CC_COMPAT_TX_START_FIELD = westwood_after_idle_op,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= westwood_get_info,
 };

@@ -9,21 +9,6 @@
 
 #include "bw_busy.h"
 
-/* On a short path, waiting means this part of the minimum round trip */
-#define CC_BUSY_WAIT	4
-
-/**
- * cc_busy_wait_us() - waits up to this long count as no queue
- * @queue_ms: the module's parameter, milliseconds, at most 4294967
- * @rtt_min_us: minimum round trip
- *
- * Return: microseconds.
- */
-static inline u32 cc_busy_wait_us(u32 queue_ms, u32 rtt_min_us)
-{
-	return min_t(u32, queue_ms * USEC_PER_MSEC, rtt_min_us / CC_BUSY_WAIT);
-}
-
 /**
  * cc_busy_add() - account for one ACK
  * @tp: socket
@@ -31,11 +16,16 @@ static inline u32 cc_busy_wait_us(u32 queue_ms, u32 rtt_min_us)
  * @a: round trips, thresholds and weight; what @tp knows is filled in
  * @pkts: segments newly delivered
  * @lost: segments newly judged lost
+ * @back_us: so long the ACK waited on its way back
  */
 static inline void cc_busy_add(const struct tcp_sock *tp, struct bw_busy *b,
-			       struct bw_busy_ack *a, u32 pkts, u32 lost)
+			       struct bw_busy_ack *a, u32 pkts, u32 lost,
+			       u32 back_us)
 {
-	a->now_us = (u32)tp->tcp_mstamp;
+	a->now_us = (u32)tp->tcp_mstamp - back_us;
+	/* Never before the ACK before it: a wait is known to a tick or two */
+	if (b->running && (s32)(a->now_us - b->ack_us) < 0)
+		a->now_us = b->ack_us;
 	a->bytes = fixed_sat_u32((u64)pkts * tp->mss_cache);
 	a->lost = fixed_sat_u32((u64)lost * tp->mss_cache);
 	a->limited = !!tp->app_limited;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Window of a connection: the least one, pacing, idle time, rate reduction (RFC 6937).
+ * Window of a connection: the least one, pacing, marks, idle time.
  */
 #ifndef HETCC_CC_WINDOW_H
 #define HETCC_CC_WINDOW_H
@@ -66,6 +66,30 @@ static inline void cc_window_pace(struct sock *sk)
 }
 
 /**
+ * cc_window_marked() - window after an ECN mark
+ * @cwnd: window, segments
+ *
+ * A mark comes before the queue is full: RFC 8511 lets it take a fifth.
+ *
+ * Return: segments, at least CC_WINDOW_MIN.
+ */
+static inline u32 cc_window_marked(u32 cwnd)
+{
+	return max(cwnd - cwnd / 5, CC_WINDOW_MIN);
+}
+
+/**
+ * cc_window_is_marked() - does the stack reduce the window though nothing is missing?
+ * @tp: socket
+ *
+ * Return: for a mark, a packet dropped on this host, or a loss that a probe repaired.
+ */
+static inline bool cc_window_is_marked(const struct tcp_sock *tp)
+{
+	return !tp->lost_out && !tp->retrans_out;
+}
+
+/**
  * cc_window_after_idle() - halve the window for each timeout without data (RFC 2861)
  * @sk: socket
  *
@@ -90,24 +114,19 @@ static inline bool cc_window_after_idle(struct sock *sk)
 }
 
 /**
- * cc_window_fill_recovery() - let the window grow by slow start during a recovery
+ * cc_window_repair() - let the retransmission of a new loss leave at once
  * @sk: socket
- * @pkts: segments that the current ACK says have left the path
+ * @lost: segments newly lost
  *
- * Where losses are sporadic one recovery follows another, and PRR lets the window
- * shrink by what is lost in each. While less is in flight than ssthresh allows,
- * its count of what may be sent is kept where it sends what was delivered, and as
- * much again.
+ * A window that was cut may be smaller than what is out, for up to half a round trip.
  */
-static inline void cc_window_fill_recovery(struct sock *sk, u32 pkts)
+static inline void cc_window_repair(struct sock *sk, u32 lost)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 flight = tcp_packets_in_flight(tp);
 
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery &&
-	    flight < tp->snd_ssthresh)
-		tp->prr_delivered = tp->prr_out +
-				    min(pkts, tp->snd_ssthresh - flight);
+	if (lost && tcp_snd_cwnd(tp) <= flight)
+		tcp_snd_cwnd_set(tp, flight + 1);
 }
 
 #endif /* HETCC_CC_WINDOW_H */

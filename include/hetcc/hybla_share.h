@@ -18,8 +18,8 @@
  *
  * By independent losses with probability p the mean over time of (B) is
  * rho / sqrt(cut * p), once cut / rho is below a half; Reno's by the textbook is
- * 1.31 / sqrt(p), with cut = 0.58. The kernel's, which stands still while it
- * repairs a loss, is met by 0.7.
+ * 1.31 / sqrt(p), with cut = 0.58. The kernel's stands still while it repairs a loss,
+ * W / rho packets long, and so does the law.
  *
  * A round trip in which few packets waited, and few were lost, shows that nobody
  * else needs the path: losses there are the link's and change nothing, and the
@@ -57,7 +57,10 @@
  * @lost: of these lost
  * @waited: of these waited
  * @full: window that last filled the path without a queue, 0: not known
+ * @floor: half of the window at the first cut of a round trip, Q8
+ * @left: segments until that round trip is over
  * @calm: few of the round before did, and few were lost
+ * @shallow: losses are those of a full queue, though few wait long
  */
 struct hybla_share {
 	u64 rem;
@@ -68,7 +71,10 @@ struct hybla_share {
 	u32 lost;
 	u32 waited;
 	u32 full;
+	u32 floor;
+	u32 left;
 	bool calm;
+	bool shallow;
 };
 
 /**
@@ -91,14 +97,34 @@ static inline bool hybla_share_is_calm(const struct hybla_share *s)
 }
 
 /**
+ * hybla_share_set_full() - what the way losses lie says of queues
+ * @s: state
+ * @full: they are those of a full queue, though it may be too short for waits to show
+ */
+static inline void hybla_share_set_full(struct hybla_share *s, bool full)
+{
+	s->shallow = full;
+}
+
+/**
+ * hybla_share_is_full() - see hybla_share_set_full()
+ * @s: state
+ */
+static inline bool hybla_share_is_full(const struct hybla_share *s)
+{
+	return s->shallow;
+}
+
+/**
  * hybla_share_no_queue() - can the path carry more than anybody sends?
  * @s: state
  *
- * Return: few packets waited in the last one to two rounds, and few were lost.
+ * Return: few packets waited in the last one to two rounds, few were lost, and those
+ * not before a full queue.
  */
 static inline bool hybla_share_no_queue(const struct hybla_share *s)
 {
-	return s->calm && hybla_share_is_calm(s);
+	return s->calm && !s->shallow && hybla_share_is_calm(s);
 }
 
 /**
@@ -135,6 +161,27 @@ static inline bool hybla_share_ack(struct hybla_share *s, u32 delivered,
 	s->size = flight;
 	s->end = delivered + min(flight, 1U << 30);
 	return true;
+}
+
+/* Segments in a round trip of the reference connection */
+static inline u32 hybla_share_round(u32 wnd, u32 rho)
+{
+	return max_t(u32, fixed_mul_div(min(wnd, HYBLA_LAW_CWND_MAX),
+					HYBLA_LAW_RHO_ONE, rho), 1);
+}
+
+/**
+ * hybla_share_repairs() - would the reference connection still repair its latest loss?
+ * @s: state
+ * @wnd: window in segments
+ * @rho: normalised round trip, Q12, 1..4096
+ *
+ * Return: it does not grow, then.
+ */
+static inline bool hybla_share_repairs(const struct hybla_share *s, u32 wnd,
+				       u32 rho)
+{
+	return s->since < hybla_share_round(wnd, rho);
 }
 
 /* Segments per round trip, Q12: at most 2^24 * 2^12 / 2 = 2^35 */
@@ -215,6 +262,7 @@ static inline void hybla_share_marked(struct hybla_share *s)
 static inline void hybla_share_pass(struct hybla_share *s, u32 pkts)
 {
 	s->since = fixed_sat_u32((u64)s->since + pkts);
+	s->left -= min(s->left, pkts);
 }
 
 /**
@@ -228,13 +276,13 @@ static inline void hybla_share_pass(struct hybla_share *s, u32 pkts)
  *
  * 2^24 * 2^8 * 255 * 1000 < 2^50, times 2^12 < 2^62.
  *
- * Return: whole segments to take from the window, at most half of it.
+ * Return: whole segments to take from the window, in a round trip at most half of it.
  */
 static inline u32 hybla_share_cut(struct hybla_share *s, u32 wnd, u32 acked,
 				  u32 lost, u32 rho, u32 cut_milli)
 {
 	u32 w = min(wnd, HYBLA_LAW_CWND_MAX);
-	u32 round = max_t(u32, fixed_mul_div(w, HYBLA_LAW_RHO_ONE, rho), 1);
+	u32 round = hybla_share_round(w, rho);
 	u32 events;
 	u64 cut;
 
@@ -242,11 +290,17 @@ static inline u32 hybla_share_cut(struct hybla_share *s, u32 wnd, u32 acked,
 	if (!lost || s->since < round)
 		return 0;
 	s->since = 0;
+	/* What was under way before the first cut could not know of it */
+	if (!s->left) {
+		s->left = w;
+		s->floor = w << (HYBLA_SHARE_SHIFT - 1);
+	}
 	events = clamp_t(u32, lost / round, 1, HYBLA_SHARE_EVENTS_MAX);
 	cut = ((u64)w << HYBLA_SHARE_SHIFT) * events * cut_milli *
 	      HYBLA_LAW_RHO_ONE;
 	cut = div_u64(div_u64(cut, rho), FIXED_MILLI) + s->frac;
-	cut = min_t(u64, cut, (u64)w << (HYBLA_SHARE_SHIFT - 1));
+	cut = min_t(u64, cut, ((u64)w << HYBLA_SHARE_SHIFT) -
+			      min_t(u64, (u64)w << HYBLA_SHARE_SHIFT, s->floor));
 	s->frac = (u32)(cut & (HYBLA_SHARE_ONE - 1));
 	return (u32)(cut >> HYBLA_SHARE_SHIFT);
 }

@@ -14,7 +14,7 @@
 #ifndef HETCC_MINRTT_PROBE_H
 #define HETCC_MINRTT_PROBE_H
 
-#include "fixed.h"
+#include "return_path.h"
 
 #define MINRTT_PROBE_NONE	U32_MAX
 /* Rounds before a probe, after one that found a longer path, and after others */
@@ -51,14 +51,18 @@ enum minrtt_probe_event {
  * @left: rounds until the next probe, or until the end of this one
  * @every: rounds to rest after two probes
  * @probing: a probe is open
+ * @stood: no packet of the round before came near the minimum
+ * @back: the way back, whose waits are in none of these
  */
 struct minrtt_probe {
 	u32 min_us;
 	u32 round_us;
 	u32 seen_us;
-	u8 left;
-	u8 every;
-	bool probing;
+	u16 left:7,
+	    every:7,
+	    probing:1,
+	    stood:1;
+	struct return_path back;
 };
 
 static inline void minrtt_probe_rest(struct minrtt_probe *p, u32 rounds)
@@ -84,7 +88,21 @@ static inline void minrtt_probe_init(struct minrtt_probe *p, u32 min_us)
 {
 	p->min_us = min_us;
 	p->round_us = MINRTT_PROBE_NONE;
+	p->stood = false;
 	minrtt_probe_known(p, MINRTT_PROBE_ROUNDS);
+}
+
+/**
+ * minrtt_probe_stands() - does a queue stand?
+ * @p: state
+ * @wait_us: waits up to this long count as no queue
+ *
+ * Return: no packet came near the minimum for one to two rounds.
+ */
+static inline bool minrtt_probe_stands(const struct minrtt_probe *p,
+				       u32 wait_us)
+{
+	return p->stood && p->round_us - p->min_us > wait_us;
 }
 
 /**
@@ -107,6 +125,15 @@ static inline void minrtt_probe_abort(struct minrtt_probe *p)
 	minrtt_probe_rest(p, MINRTT_PROBE_ROUNDS);
 }
 
+/**
+ * minrtt_probe_renew() - the path may be another one: look soon
+ * @p: state
+ */
+static inline void minrtt_probe_renew(struct minrtt_probe *p)
+{
+	minrtt_probe_known(p, min_t(u32, p->left, MINRTT_PROBE_ROUNDS));
+}
+
 static inline enum minrtt_probe_event
 minrtt_probe_judge(struct minrtt_probe *p, u32 round_us, u32 same_us)
 {
@@ -119,7 +146,7 @@ minrtt_probe_judge(struct minrtt_probe *p, u32 round_us, u32 same_us)
 	}
 	minrtt_probe_rest(p, p->seen_us ? p->every : MINRTT_PROBE_AGAIN);
 	if (p->seen_us)
-		p->every = min(2 * p->every, MINRTT_PROBE_REST_MAX);
+		p->every = min_t(u32, 2 * p->every, MINRTT_PROBE_REST_MAX);
 	p->seen_us = round_us;
 	return MINRTT_PROBE_OTHERS;
 }
@@ -140,7 +167,8 @@ static inline enum minrtt_probe_event minrtt_probe_round(struct minrtt_probe *p,
 	p->round_us = MINRTT_PROBE_NONE;
 	if (round_us == MINRTT_PROBE_NONE)
 		return MINRTT_PROBE_GO_ON;
-	if (round_us - p->min_us <= wait_us) {
+	p->stood = round_us - p->min_us > wait_us;
+	if (!p->stood) {
 		minrtt_probe_known(p, probed ? MINRTT_PROBE_REST :
 				   clamp_t(u32, p->left, MINRTT_PROBE_ROUNDS,
 					   MINRTT_PROBE_REST));

@@ -14,7 +14,7 @@ _Static_assert(LDBL_MANT_DIG >= 64, "long double is too short");
 
 #define ROUNDS		200000
 #define ONE		HYBLA_LAW_RHO_ONE
-#define CUT_MILLI	700
+#define CUT_MILLI	580
 /* Reno's window is this by the root of the losses */
 #define RENO		1.31
 
@@ -481,6 +481,25 @@ static void test_spacing_by_hand(void)
 	EXPECT_EQ(s.since, 0, "which it counts from");
 }
 
+/* W / rho segments from a loss event on, lost ones included; not after other losses */
+static void test_repairs(void)
+{
+	struct hybla_share s;
+
+	hybla_share_begin(&s, 0);
+	EXPECT_EQ(hybla_share_repairs(&s, U32_MAX, ONE), false, "nothing lost");
+	hybla_share_pass(&s, 1);
+	EXPECT_EQ(hybla_share_repairs(&s, 400, 4 * ONE), false, "the link's");
+	hybla_share_cut(&s, 400, 0, 1, 4 * ONE, 700);
+	EXPECT_EQ(hybla_share_repairs(&s, 400, 4 * ONE), true, "a cut");
+	hybla_share_cut(&s, 400, 98, 1, 4 * ONE, 700);
+	EXPECT_EQ(hybla_share_repairs(&s, 400, 4 * ONE), true, "99th");
+	hybla_share_pass(&s, 1);
+	EXPECT_EQ(hybla_share_repairs(&s, 400, 4 * ONE), false, "100th");
+	EXPECT_EQ(hybla_share_repairs(&s, 404, 4 * ONE), true, "of 101");
+	EXPECT_EQ(hybla_share_repairs(&s, 0, HYBLA_LAW_RHO_MAX), false, "one");
+}
+
 static void test_events_at_once(void)
 {
 	u32 rho, n;
@@ -805,6 +824,33 @@ struct loop {
 	u32 cut_milli;
 };
 
+/* By rho = 1.2 two losses of one round trip are 60 packets apart, and halve it once */
+static void test_half_in_a_round_trip(void)
+{
+	struct hybla_share s = { .since = U32_MAX };
+	u32 rho = 6 * ONE / 5, w = 72;
+
+	w -= hybla_share_cut(&s, w, 0, 1, rho, 700);
+	EXPECT_EQ(w, 36, "the first");
+	w -= hybla_share_cut(&s, w, 60, 1, rho, 700);
+	EXPECT_EQ(w, 36, "the second");
+	w -= hybla_share_cut(&s, w, 60, 1, rho, 700);
+	EXPECT_EQ(w, 18, "the next round trip");
+}
+
+/* Few wait long, but losses are those of a full queue */
+static void test_shallow(void)
+{
+	struct hybla_share s = no_queue_state(0);
+
+	hybla_share_set_full(&s, true);
+	EXPECT_TRUE(hybla_share_is_full(&s), "as it was told");
+	EXPECT_EQ(hybla_share_no_queue(&s), false, "a queue");
+	EXPECT_EQ(hybla_share_grow(&s, 700, 700, 4 * ONE), 4, "slow");
+	hybla_share_set_full(&s, false);
+	EXPECT_EQ(hybla_share_no_queue(&s), true, "over");
+}
+
 static u32 loop_cut(struct loop *l, u32 lost)
 {
 	if (l->cut_milli)
@@ -823,7 +869,8 @@ static void loop_packet(struct loop *l, double loss)
 
 	l->window -= loop_cut(l, lost);
 	l->window = max(l->window, 2U);
-	l->window += hybla_share_grow(&l->s, l->window, !lost, l->rho);
+	if (!hybla_share_repairs(&l->s, l->window, l->rho))
+		l->window += hybla_share_grow(&l->s, l->window, !lost, l->rho);
 }
 
 /* Return: the mean over time, each packet being one by the window of a round trip */
@@ -842,15 +889,13 @@ static double loop_mean(double loss, u32 rho, u32 cut_milli)
 }
 
 /*
- * Equilibrium in windows of the reference connection: an event ends W / rho
- * packets in which there is no other, and a lost packet does not grow the
- * window, so that u of cut * p * u^2 = (1 - p) * (1 + p * (u - 1)).
+ * Equilibrium in windows of the reference connection: after an event there are W / rho
+ * packets without another and without growth, and a lost packet does not grow the
+ * window either, so that cut * u^2 = (1 - p) / p.
  */
 static double model_mean(double loss, double cut)
 {
-	double a = cut * loss, b = loss * (1 - loss), c = (1 - loss) * (1 - loss);
-
-	return (b + sqrt(b * b + 4 * a * c)) / (2 * a);
+	return sqrt((1 - loss) / (cut * loss));
 }
 
 static void expect_equilibrium(double loss, u32 rho)
@@ -915,6 +960,7 @@ static const struct tap_case cases[] = {
 	{ "loss events are W / rho apart", test_spacing },
 	{ "what counts between them", test_spacing_by_hand },
 	{ "several loss events in one ACK", test_events_at_once },
+	{ "no growth while the reference would repair", test_repairs },
 	{ "never more than half", test_half },
 	{ "rounds of many ACKs", test_rounds },
 	{ "rounds of any size", test_rounds_any },
@@ -927,6 +973,8 @@ static const struct tap_case cases[] = {
 	{ "losses that no ACK reports", test_lost },
 	{ "a mark is a queue", test_marked },
 	{ "equilibrium: rho / sqrt(cut * p)", test_equilibrium },
+	{ "half in a round trip, however many losses", test_half_in_a_round_trip },
+	{ "a queue too short to wait in", test_shallow },
 	{ "equilibrium of Reno: cut 0.58", test_reno },
 };
 

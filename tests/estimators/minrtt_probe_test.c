@@ -550,7 +550,48 @@ static void test_any_input(void)
 	}
 }
 
+/* One packet near the minimum, in the round before or in the open one, is enough */
+static void test_stands(void)
+{
+	struct minrtt_probe p;
+
+	minrtt_probe_init(&p, 40000);
+	EXPECT_TRUE(!minrtt_probe_stands(&p, 4000), "nothing is known");
+	minrtt_probe_add(&p, 45000);
+	EXPECT_TRUE(!minrtt_probe_stands(&p, 4000), "half a round");
+	minrtt_probe_round(&p, 4000);
+	EXPECT_TRUE(minrtt_probe_stands(&p, 4000), "a round");
+	minrtt_probe_add(&p, 44001);
+	EXPECT_TRUE(minrtt_probe_stands(&p, 4000), "and more");
+	minrtt_probe_add(&p, 44000);
+	EXPECT_TRUE(!minrtt_probe_stands(&p, 4000), "until one comes early");
+	minrtt_probe_round(&p, 4000);
+	minrtt_probe_add(&p, 50000);
+	EXPECT_TRUE(!minrtt_probe_stands(&p, 4000), "in the round before");
+}
+
+/* After rests that have become long, heavy loss says that the path may be another one */
+static void test_renewed(void)
+{
+	struct minrtt_probe p = fresh(RTT_US);
+	u32 i;
+
+	for (i = 0; i < 6; i++) {
+		until_probe(&p, 3 * RTT_US);
+		probe(&p, 2 * RTT_US + i * 10 * WAIT_US);
+	}
+	minrtt_probe_renew(&p);
+	EXPECT_EQ(until_probe(&p, 2 * RTT_US), (u32)MINRTT_PROBE_ROUNDS, "soon");
+	probe(&p, 2 * RTT_US);
+	minrtt_probe_renew(&p);
+	minrtt_probe_renew(&p);
+	EXPECT_EQ(until_probe(&p, 2 * RTT_US), (u32)MINRTT_PROBE_AGAIN,
+		  "what is due sooner is not put off");
+}
+
 static const struct tap_case cases[] = {
+	{ "heavy loss is looked into", test_renewed },
+	{ "a queue that stands", test_stands },
 	{ "the first round trip", test_first },
 	{ "a smaller one is believed at once", test_shorter },
 	{ "a longer path: two probes, ten rounds", test_longer },

@@ -17,7 +17,7 @@ typedef signed short s16;
 typedef signed int s32;
 typedef signed long long s64;
 
-#define U16_MAX		((u16)~0U)
+#define U16_MAX		((u16)65535)
 #define U32_MAX		((u32)~0U)
 #define S32_MAX		((s32)(U32_MAX >> 1))
 #define U64_MAX		((u64)~0ULL)

@@ -27,7 +27,7 @@ def test_bounds_read_from_descriptions_are_those_of_the_modules(source: Path) ->
             assert bounds == (int(low) / unit, int(high) / unit), f"{name}: {about}"
             assert parameter.fault(f"{int(default) / unit:g}") == ""
             assert parameter.fault(f"{int(high) + 1}").startswith(f"{bounds[0]:g} to ")
-    assert read > 5
+    assert read >= 2
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_modules_that_are_no_congestion_controls() -> None:
         ("rneo", "'rneo' is no congestion control of this kernel; did you mean reno?"),
         ("santacruz:nop=3", "santacruz has no parameter 'nop'; did you mean n_op?"),
         ("santacruz:n_op=abc", "santacruz:n_op=abc: must be 0.5 to 1000: packets to keep in the bottleneck queue"),
-        ("westwood_fr:beta=1.5", "westwood_fr:beta=1.5: must be 0.5 to 1: "),
+        ("westwood_fr:a=0.5", "westwood_fr:a=0.5: must be 1 to 16: "),
         ("cubic:beta=0.5", "cubic:beta=0.5: must be a whole number"),
     ],
 )

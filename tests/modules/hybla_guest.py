@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 PORT = 5001
+MPTCP = 262  # also serves TCP
 CC_INFO = 26  # TCP_CC_INFO
 CWND, UNACKED, SSTHRESH = 80, 24, 76  # offsets in struct tcp_info
 NETEM = "tc qdisc {} dev lo root netem delay 150ms limit 1000000 loss {}%"
@@ -31,18 +32,21 @@ def serve() -> None:
             while connection.recv(1 << 16):
                 pass
 
-    listener = socket.create_server(("127.0.0.1", PORT))
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, MPTCP)
+    listener.bind(("127.0.0.1", PORT))
+    listener.listen()
     while True:
         threading.Thread(target=read, args=listener.accept()[:1], daemon=True).start()
 
 
 def tell(what: str, sock: socket.socket) -> None:
-    """One line: name, window, threshold, segments out, minimum round trip in us."""
+    """One line: name, window, threshold, segments out, what the module says; round trips in us."""
     info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     found: dict[str, Any] = {"what": what}
     for name, offset in (("cwnd", CWND), ("ssthresh", SSTHRESH), ("unacked", UNACKED)):
         found[name] = struct.unpack_from("I", info, offset)[0]
-    found["minrtt_us"] = struct.unpack("4I", sock.getsockopt(socket.IPPROTO_TCP, CC_INFO, 64)[:16])[3]
+    vegas = struct.unpack("4I", sock.getsockopt(socket.IPPROTO_TCP, CC_INFO, 64)[:16])
+    found |= dict(zip(("enabled", "count", "rtt_us", "minrtt_us"), vegas, strict=True))
     print(json.dumps(found), flush=True)
 
 
@@ -86,16 +90,31 @@ def again(sock: socket.socket) -> None:
     tell("after", sock)
 
 
+def options(sock: socket.socket) -> None:
+    """Options in mid-connection, the name of the congestion control once more among them."""
+    send_for(sock, 6)
+    time.sleep(3)
+    tell("before", sock)
+    cc = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 8)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc)
+    tell("after", sock)
+
+
 def main() -> None:
-    """Entry point: ``hybla_guest.py CASE``."""
+    """Entry point: ``hybla_guest.py CASE[:CC]``."""
+    case, _, cc = sys.argv[1].partition(":")
     shell("ip link set lo up mtu 1500; ethtool -K lo tso off gso off gro off")
     shell(NETEM.format("add", 0))
     threading.Thread(target=serve, daemon=True).start()
     time.sleep(0.1)
-    with socket.socket() as sock:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"hybla_ext")
+    cases = {"idle": idle, "outage": outage, "again": again, "options": options, "mptcp": options}
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, MPTCP if case == "mptcp" else 0) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, (cc or "hybla_ext").encode())
         sock.connect(("127.0.0.1", PORT))
-        {"idle": idle, "outage": outage, "again": again}[sys.argv[1]](sock)
+        cases[case](sock)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""hybla_ext where it has the whole window: what the stack does for others, and hostile streams of ACKs."""
+"""hybla_ext where it has the whole window: what the stack does for others, and hostile streams of ACKs; its state."""
 
 import json
 from pathlib import Path
@@ -62,6 +62,16 @@ def test_a_socket_that_connects_again_begins_anew(hetlab: Hetlab) -> None:
     assert 10 <= after["cwnd"] < before["cwnd"]
 
 
+@pytest.mark.parametrize("kind", ["options", "mptcp"])
+@pytest.mark.parametrize("cc", ["hybla_ext", "hybla_paper", "westwood_fr", "westwood_gfr"])
+def test_options_in_mid_connection_keep_the_state(hetlab: Hetlab, kind: str, cc: str) -> None:
+    """The same name once more, too; MPTCP carries options over to its subflows. A state that began anew has no rtt."""
+    before, after = guest(hetlab, f"{kind}:{cc}")
+    assert before["cwnd"] > 20 and before["count"] > 0 and before["rtt_us"] > 0
+    assert before["minrtt_us"] == pytest.approx(RTT_US, rel=0.01)
+    assert after == before | {"what": "after"}
+
+
 def test_bunches_of_acks_are_no_fast_path(run_json: Run, tmp_path: Path) -> None:
     """ACKs in slots of 20 ms, 5 us apart: six of them would be a path of 2 Gbit/s."""
     satellite = "rate_mbit = 20, delay_ms = 300, queue_bdp = 1"
@@ -89,15 +99,14 @@ def test_a_path_that_gets_short_makes_it_reno(run_json: Run, tmp_path: Path) -> 
     assert ours <= 2 * sum(reno) / 3
 
 
-@pytest.mark.parametrize(("delay_ms", "like"), [(0.2, 0), (20, 2)])
-def test_paths_of_less_than_1_ms_are_not_spaced(run_json: Run, tmp_path: Path, delay_ms: float, like: int) -> None:
-    """By default: as with pacing=0 there, and as with pacing=2 on longer ones, to the last digit."""
+@pytest.mark.parametrize(("delay_ms", "spaced"), [(0.2, False), (20, True)])
+def test_paths_of_less_than_1_ms_are_not_spaced(run_json: Run, tmp_path: Path, delay_ms: float, spaced: bool) -> None:
+    """As with pacing=0 there, to the last digit, and not on longer ones."""
     narrow = f"rate_mbit = 50, delay_ms = {delay_ms}"
     links = LINKS.format(duration_s=3, steady_from_s=0, forward=f"{narrow}, queue_pkts = 12", reverse=narrow)
     path = tmp_path / "spacing.toml"
     path.write_text(links + "[flow.main]\nbytes = 10_000_000\n")
-    ways = [word for pacing in range(3) for word in ("--cc", f"hybla_ext:pacing={pacing}")]
+    ways = [word for pacing in range(2) for word in ("--cc", f"hybla_ext:pacing={pacing}")]
     runs = run_json(path, *ways, "--machines", "1", "--out", tmp_path)
-    none, default, always = ([r["flows"][0], r["queue"]] for r in runs)
-    assert none != always
-    assert default == (none, default, always)[like]
+    without, with_it = ([r["flows"][0], r["queue"]] for r in runs)
+    assert (without != with_it) is spaced

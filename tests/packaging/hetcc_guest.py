@@ -227,7 +227,7 @@ def case_namespace() -> None:
 def case_errors() -> None:
     """Each says what is allowed, and changes nothing."""
     said = hetcc("default", "cubic", status=2)
-    assert "'santacruz', 'westwood_fr', 'westwood_gfr', 'hybla_ext'" in said, said
+    assert "'santacruz', 'westwood_fr', 'westwood_gfr', 'hybla_ext', 'hybla_paper'" in said, said
     assert "2001:db8::/32" in hetcc("route", "192.0.2.300/24", "santacruz", status=2)
     assert "has host bits set" in hetcc("route", "192.0.2.1/24", "santacruz", status=2)
     assert "no route leads there" in hetcc("route", "203.0.113.0/24", "santacruz", status=1)
@@ -373,16 +373,16 @@ def case_set() -> None:
     assert hetcc("set", "rtt0_ms=40") == "tcp_hybla_ext.rtt0_ms: 40 (before: 25)\n"
     assert parameter("tcp_hybla_ext", "rtt0_ms") == "40"
     assert "rtt0_ms=40 (default 25)" in hetcc("status")
-    hetcc("set", "n_op=4.5", "tcp_westwood_fr.queue_ms=6", "hybla_ext.queue_ms=7")
-    found = [parameter(*of.split(".")) for of in ("tcp_santacruz.n_op", "tcp_westwood_fr.queue_ms")]
-    assert found == ["4.500", "6"] and parameter("tcp_hybla_ext", "queue_ms") == "7"
+    hetcc("set", "n_op=4.5", "tcp_santacruz.init_cwnd=6", "hybla_ext.init_cwnd=7")
+    found = [parameter(*of.split(".")) for of in ("tcp_santacruz.n_op", "tcp_santacruz.init_cwnd")]
+    assert found == ["4.500", "6"] and parameter("tcp_hybla_ext", "init_cwnd") == "7"
     errors = {
         "rtt0_ms=501": "tcp_hybla_ext.rtt0_ms=501 is refused: allowed is 1..500, whole numbers; it stays 40",
         "rtt0_ms=2.5": "allowed is 1..500, whole numbers",
         "n_op=0.4": "allowed is 0.5..1000, up to three decimals; it stays 4.5",
         "init_ssthresh=1": "allowed is 2..65536",
-        "cut=0.1234": "allowed is 0.1..1, up to three decimals",
-        "queue_ms=5": "write tcp_westwood_fr.queue_ms=5 or tcp_hybla_ext.queue_ms=5",
+        "a=1.2345": "allowed is 1..16, up to three decimals",
+        "init_cwnd=5": "write tcp_santacruz.init_cwnd=5 or tcp_hybla_ext.init_cwnd=5",
         "rtt_ms=5": "did you mean rtt0_ms?",
         "santacruz.rtt0_ms=5": "no parameter rtt0_ms\n  tcp_santacruz: compete delta discriminate",
         "tcp_cubic.beta=5": "there are tcp_santacruz, tcp_westwood_fr, tcp_hybla_ext",
@@ -394,8 +394,8 @@ def case_set() -> None:
         assert words in said, (setting, said)
     assert status()["changes_to_undo"] == 4 and parameter("tcp_hybla_ext", "rtt0_ms") == "40"
     shell("rmmod tcp_westwood_fr")
-    assert hetcc("set", "queue_ms=8").startswith("tcp_hybla_ext.queue_ms: 8 (before: 7)")
-    assert "loaded tcp_westwood_fr" in hetcc("set", "gfr_ms=400")
+    assert hetcc("set", "hoe=0").startswith("tcp_hybla_ext.hoe: 0 (before: 1)")
+    assert "loaded tcp_westwood_fr" in hetcc("set", "paper=1")
     assert "module is not loaded: left alone" not in hetcc("undo", "--dry-run")
     shell("rmmod tcp_santacruz")
     said = hetcc("undo")
@@ -413,14 +413,17 @@ MODPROBE_CONF = Path("/etc/modprobe.d/90-hetcc.conf")
 def case_set_keep() -> None:
     """Kept for the next loading, until undo; a file of somebody else that is read later is named."""
     MODPROBE_CONF.write_text("options tcp_santacruz drain_s=5\n")
-    hetcc("set", "--keep", "rtt0_ms=40", "cut=0.6")
+    hetcc("set", "--keep", "rtt0_ms=40", "init_ssthresh=64")
     hetcc("set", "--keep", "rtt0_ms=45")
     before = "options tcp_santacruz drain_s=5\n"
-    assert MODPROBE_CONF.read_text() == f"{before}options tcp_hybla_ext cut=0.6\noptions tcp_hybla_ext rtt0_ms=45\n"
+    assert (
+        MODPROBE_CONF.read_text()
+        == f"{before}options tcp_hybla_ext init_ssthresh=64\noptions tcp_hybla_ext rtt0_ms=45\n"
+    )
     assert "refused" in hetcc("set", "--keep", "rtt0_ms=900", status=1) and "900" not in MODPROBE_CONF.read_text()
     shell("rmmod tcp_hybla_ext; modprobe tcp_hybla_ext")
-    assert parameter("tcp_hybla_ext", "rtt0_ms") == "45" and parameter("tcp_hybla_ext", "cut") == "0.600"
-    assert "kept: cut=0.6 rtt0_ms=45" in hetcc("status")
+    assert parameter("tcp_hybla_ext", "rtt0_ms") == "45" and parameter("tcp_hybla_ext", "init_ssthresh") == "64"
+    assert "kept: init_ssthresh=64 rtt0_ms=45" in hetcc("status")
     assert "still has 45" in hetcc("set", "rtt0_ms=30")
     Path("/etc/modprobe.d/hetcc.conf").write_text("options tcp_hybla_ext hoe=0 rtt0_ms=60\n")
     said = hetcc("set", "--keep", "rtt0_ms=50")
@@ -430,7 +433,7 @@ def case_set_keep() -> None:
     STATE.write_text(json.dumps([step | {"boot": "earlier"} for step in record]))
     said = hetcc("undo")
     assert MODPROBE_CONF.read_text() == before and not STATE.exists(), said
-    assert parameter("tcp_hybla_ext", "rtt0_ms") == "25" and parameter("tcp_hybla_ext", "cut") == "0.700", said
+    assert parameter("tcp_hybla_ext", "rtt0_ms") == "25" and parameter("tcp_hybla_ext", "init_ssthresh") == "32", said
     hetcc("set", "rtt0_ms=41")
     STATE.write_text(json.dumps([step | {"boot": "earlier"} for step in json.loads(STATE.read_text())]))
     shell("echo 33 >/sys/module/tcp_hybla_ext/parameters/rtt0_ms")

@@ -145,7 +145,7 @@ def test_thresholds_of_handovers(tmp_path: Path, mbit: float, queueing_ms: float
         return {"flows": [flow("main", {OURS: mbit, "bbr": 100, "hybla": 500}.get(job.cc, 80))]}
 
     judged = judge("satellite-leo", tmp_path, result)
-    assert (judged.status == "holds") is holds
+    assert judged.verdicts["timestamps"].holds is holds
     assert f"hybla_ext: {queueing_ms:.1f}, cubic: 10.0, bbr: 1.0, illinois: 50.0" in said(judged)
 
 
@@ -234,7 +234,7 @@ def test_threshold_of_friendliness(tmp_path: Path, leg_ms: float, mbit: float, h
         return {"flows": [flow("main", main), *others]}
 
     judged = judge("satellite-friend", tmp_path, result)
-    assert (judged.status == "holds") is holds
+    assert judged.verdicts["timestamps"].holds is holds
     rtt_ms = round(25 + 2 * leg_ms)
     assert f"hybla_ext {rtt_ms} ms: gain {mbit / 3:.2f}, harm 0.25, others 12.0 Mbit/s, lost 0.0150" in said(judged)
     assert "beside reno 16.0, 0.0150; alone 16.0, 0.0150" in said(judged)

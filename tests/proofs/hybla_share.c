@@ -64,4 +64,15 @@ PROOF(cut)
 	pkts = hybla_share_cut(&s, wnd, acked, lost, rho, cut_milli);
 	CHECK(pkts <= wnd / 2 && s.frac < HYBLA_SHARE_ONE);
 	CHECK(lost || !pkts);
+	CHECK(!pkts || hybla_share_repairs(&s, wnd, rho));
+}
+
+PROOF(full)
+{
+	struct hybla_share s = { .calm = nondet_bool() };
+	bool full = nondet_bool();
+
+	hybla_share_set_full(&s, full);
+	CHECK(hybla_share_is_full(&s) == full);
+	CHECK(hybla_share_no_queue(&s) == (s.calm && !full));
 }

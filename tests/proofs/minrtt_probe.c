@@ -27,6 +27,8 @@ PROOF(init)
 	CHECK(is_state(&p));
 	minrtt_probe_abort(&p);
 	CHECK(is_state(&p) && !p.probing);
+	minrtt_probe_renew(&p);
+	CHECK(is_state(&p) && p.left <= MINRTT_PROBE_ROUNDS);
 }
 
 PROOF(add)
@@ -50,4 +52,14 @@ PROOF(round)
 	CHECK(event == MINRTT_PROBE_LONGER ? p.min_us == was.round_us :
 	      p.min_us == was.min_us);
 	CHECK(event != MINRTT_PROBE_BEGIN || (p.probing && !was.probing));
+}
+
+PROOF(stands)
+{
+	struct minrtt_probe p = any_state();
+	u32 wait_us = nondet_u32();
+
+	ASSUME(is_state(&p));
+	CHECK(!minrtt_probe_stands(&p, wait_us) ||
+	      (p.stood && p.round_us > p.min_us));
 }

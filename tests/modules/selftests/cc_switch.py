@@ -16,7 +16,7 @@ from pathlib import Path
 
 import tap
 
-OURS = ["santacruz", "westwood_fr", "westwood_gfr", "hybla_ext"]
+OURS = ["santacruz", "westwood_fr", "westwood_gfr", "hybla_ext", "hybla_paper"]
 THEIRS = ["reno", "cubic", "bbr", "vegas"]
 CWND_OFFSET = 80  # tcpi_snd_cwnd in struct tcp_info
 ROUNDS = 60

@@ -15,7 +15,7 @@ import time
 
 import tap
 
-OURS = ["santacruz", "westwood_fr", "westwood_gfr", "hybla_ext"]
+OURS = ["santacruz", "westwood_fr", "westwood_gfr", "hybla_ext", "hybla_paper"]
 UNACKED_OFFSET, CWND_OFFSET = 24, 80  # tcpi_unacked, tcpi_snd_cwnd in struct tcp_info
 SO_MAX_PACING_RATE = 47
 RATE_BYTES_S = 2_500_000

@@ -13,27 +13,13 @@ tcp_santacruz drain_s 0 1000 1
 tcp_santacruz discriminate 0 1 1
 tcp_santacruz compete 0 1 1
 tcp_santacruz paper 0 1 1
-tcp_westwood_fr alpha 0 0.999 0.001
+tcp_westwood_fr paper 0 1 1
 tcp_westwood_fr a 1 16 0.001
-tcp_westwood_fr estimator 0 1 1
-tcp_westwood_fr span 0 4 0.001
-tcp_westwood_fr train 0 1 0.001
-tcp_westwood_fr reroute 0 1 1
-tcp_westwood_fr queue_ms 0 1000 1
-tcp_westwood_fr beta 0.5 1 0.001
-tcp_westwood_fr min_rtt_ms 0 10000 1
-tcp_westwood_fr gfr_ms 1 60000 1
-tcp_westwood_fr jump 0 1 1
 tcp_hybla_ext rtt0_ms 1 500 1
 tcp_hybla_ext init_cwnd 1 100 1
 tcp_hybla_ext init_ssthresh 2 65536 1
 tcp_hybla_ext hoe 0 1 1
-tcp_hybla_ext settle 0 1 1
-tcp_hybla_ext srtt 0 1 1
-tcp_hybla_ext pacing 0 2 1
-tcp_hybla_ext response 0 2 1
-tcp_hybla_ext cut 0.1 1 0.001
-tcp_hybla_ext queue_ms 1 1000 1
+tcp_hybla_ext pacing 0 1 1
 "
 
 number()

@@ -22,6 +22,7 @@ OURS = {
     "westwood_fr": "tcp_westwood_fr",
     "westwood_gfr": "tcp_westwood_fr",
     "hybla_ext": "tcp_hybla_ext",
+    "hybla_paper": "tcp_hybla_ext",
 }
 THEIRS = ["reno", "cubic", "bbr", "vegas", "westwood", "hybla", "dctcp", "illinois"]
 NETS = 4

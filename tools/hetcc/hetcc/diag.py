@@ -94,6 +94,7 @@ LIVE = {
     "westwood_fr": westwood_state,
     "westwood_gfr": westwood_state,
     "hybla_ext": hybla_state,
+    "hybla_paper": hybla_state,
 }
 
 

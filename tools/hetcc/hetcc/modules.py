@@ -12,7 +12,7 @@ from . import HetccError
 MODULES = {
     "tcp_santacruz": ("santacruz",),
     "tcp_westwood_fr": ("westwood_fr", "westwood_gfr"),
-    "tcp_hybla_ext": ("hybla_ext",),
+    "tcp_hybla_ext": ("hybla_ext", "hybla_paper"),
 }
 OURS = tuple(cc for ccs in MODULES.values() for cc in ccs)
 IPV4 = Path("/proc/sys/net/ipv4")

@@ -259,7 +259,7 @@ def satellite(e: Evidence) -> Verdict:
     return Verdict(min(times) >= GEO_TIMES, "; ".join(said))
 
 
-LONGER = {cc: need("faster_recovery-longer", cc) for cc in (FR, GFR, f"{FR}:reroute=0", "cubic")}
+LONGER = {cc: need("faster_recovery-longer", cc) for cc in (FR, GFR, f"{FR}@paper", "cubic")}
 HALF = 0.5
 
 
@@ -276,7 +276,7 @@ def longer_path(e: Evidence) -> Verdict:
 
 # -------------------------------------------------------------- friendliness
 
-FRIENDS = (FR, f"{FR}:a=2", GFR, SACK)
+FRIENDS = (FR, GFR, SACK)
 FRIEND_DELAYS_MS, FRIEND_COUNTS = (5, 25, 100), (1, 5, 10)
 FRIEND_OTHERS, FRIEND_AQMS = ("reno", "cubic"), ("fifo", "fq_codel")
 FRIEND_MBIT = 20

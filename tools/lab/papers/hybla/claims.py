@@ -2,7 +2,7 @@
 """Claims of the Hybla paper: congestion, link losses, fairness; those about the ideal channel are in ideal.py.
 
 Goodput is in Mbit/s of payload. What is compared with others is what a user gets; the paper recommends packet spacing,
-which is the default.
+which hybla_ext has.
 """
 
 import numpy as np

@@ -18,8 +18,8 @@ from papers.hybla.runs import INTREE, LINK_MBIT, NEWRENO, OURS, PAPER, PAPER_NOS
 
 ROLES = {
     OURS: "Hybla ext.",
-    SPACED: "Hybla ext., paper's rules, spaced",
-    PAPER: "Hybla ext., paper's rules",
+    SPACED: "Hybla, paper's rules, spaced",
+    PAPER: "Hybla, paper's rules",
     PAPER_NOSACK: "the same without SACK",
     INTREE: "in-tree Hybla",
     "vegas": "Vegas",

@@ -11,7 +11,7 @@ from hetlab.claims.evaluate import Verdict
 from hetlab.claims.evidence import Evidence, Floats, RunKey
 from hetlab.model.result import known
 from papers.common import claim, goodput, row
-from papers.hybla.runs import GAMMA_PKTS, INTREE, OURS, RTT0_S, SACK, SEGMENT, SPACED, WAYS_MS, point
+from papers.hybla.runs import GAMMA_PKTS, INTREE, OURS, PAPER, RTT0_S, SACK, SEGMENT, SPACED, WAYS_MS, point
 
 
 def normalised_rtt(rtt_s: float, rtt0_s: float = RTT0_S) -> float:
@@ -45,7 +45,7 @@ def sent_pkts(t_s: Floats, rtt_s: float, rtt0_s: float = RTT0_S) -> Floats:
     return np.asarray(np.where(t_s < 0, 0, np.where(t_s < end_s, slow_start, avoidance)), float)
 
 
-IDEAL_SPACED, IDEAL_PAPER = f"{OURS}:response=0,hoe=0", f"{OURS}:response=0,hoe=0,pacing=0"
+IDEAL_SPACED, IDEAL_PAPER = f"{SPACED}:hoe=0", f"{PAPER}:hoe=0"
 IDEAL = {(cc, way): point("hybla-ideal", cc, way_ms=way) for cc in (IDEAL_SPACED, IDEAL_PAPER) for way in WAYS_MS}
 CLOSE, CLOSE_PKTS = 0.1, 2.0
 AVOIDANCE_S = 5.0
@@ -206,7 +206,7 @@ def spacing_of_packets(e: Evidence) -> Verdict:
 
 
 FLOOR_WAYS_MS = (5, 10)
-FLOOR_OURS = f"{OURS}:hoe=0,pacing=0"
+FLOOR_OURS = IDEAL_PAPER
 FLOOR = {(cc, way): point("hybla-ideal-floor", cc, way_ms=way) for cc in (FLOOR_OURS, SACK) for way in FLOOR_WAYS_MS}
 
 

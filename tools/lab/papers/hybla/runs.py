@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs of the Hybla paper's set-ups (Caini and Firrincieli 2004).
 
-``PAPER`` is hybla_ext by the paper's rules, ``SPACED`` the same with packet spacing, ``OURS`` what a user gets. Its
+``SPACED`` has the paper's rules, ``PAPER`` the same without packet spacing, ``OURS`` is the law of shares. Its
 NewReno is ``NEWRENO``, without SACK; its SACK is today's ``reno``.
 """
 
@@ -11,8 +11,8 @@ from papers import common
 from papers.common import WITHOUT_SACK
 
 OURS = "hybla_ext"
-PAPER, SPACED = f"{OURS}@paper", f"{OURS}@spaced"
-JUDGED = OURS  # where Hybla is compared with others; the paper recommends packet spacing, which is the default
+PAPER, SPACED = "hybla_paper@unspaced", "hybla_paper"
+JUDGED = OURS  # where Hybla is compared with others; it is spaced, as the paper recommends
 INTREE, SACK = "hybla", "reno"
 NEWRENO, PAPER_NOSACK = SACK + WITHOUT_SACK, PAPER + WITHOUT_SACK
 RIVALS = (SACK, NEWRENO)

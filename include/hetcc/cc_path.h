@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Minimum round trip of a path that may get longer: the probes of minrtt_probe.h,
+ * carried out on a socket whose module has the whole window.
+ */
+#ifndef HETCC_CC_PATH_H
+#define HETCC_CC_PATH_H
+
+#include <net/tcp.h>
+
+#include "cc_window.h"
+#include "minrtt_probe.h"
+
+/* Waits up to this long count as no queue at least, on a short path this part of it */
+#define CC_PATH_WAIT_US		4000U
+#define CC_PATH_WAIT		4
+/* A probe holds the window down by this part, and by the queue */
+#define CC_PATH_HOLD		8
+
+/**
+ * cc_path_least_us() - waits up to this long count as no queue on any path
+ * @p: path
+ */
+static inline u32 cc_path_least_us(const struct minrtt_probe *p)
+{
+	return min(CC_PATH_WAIT_US, p->min_us / CC_PATH_WAIT);
+}
+
+/**
+ * cc_path_wait_us() - waits up to this long count as no queue
+ * @tp: socket
+ * @p: its path
+ *
+ * Radio slots and jitter make packets wait that find no queue. Four mean deviations
+ * of the round trip are what the retransmission timer allows for them (RFC 6298);
+ * tp->mdev_us is that many.
+ */
+static inline u32 cc_path_wait_us(const struct tcp_sock *tp,
+				  const struct minrtt_probe *p)
+{
+	return max(cc_path_least_us(p), min(tp->mdev_us, p->min_us));
+}
+
+/**
+ * cc_path_init() - path of a new connection
+ * @tp: socket
+ * @p: path
+ */
+static inline void cc_path_init(const struct tcp_sock *tp,
+				struct minrtt_probe *p)
+{
+	minrtt_probe_init(p, tcp_min_rtt(tp) ? : MINRTT_PROBE_NONE);
+	return_path_begin(&p->back, (u32)tp->tcp_mstamp, tp->rx_opt.rcv_tsval);
+	p->back.off = !tp->rx_opt.tstamp_ok;
+}
+
+/**
+ * cc_path_back_us() - how long the ACK that is being processed waited on its way back
+ * @tp: socket
+ * @p: path
+ * @rtt_us: round trip that it shows, 0: none
+ *
+ * Return: microseconds, less than @rtt_us or 0.
+ */
+static inline u32 cc_path_back_us(const struct tcp_sock *tp,
+				  struct minrtt_probe *p, u32 rtt_us)
+{
+	u32 min_us = min(rtt_us, p->min_us);
+
+	if (!rtt_us || !tp->rx_opt.saw_tstamp)
+		return 0;
+	return return_path_add(&p->back, (u32)tp->tcp_mstamp,
+			       tp->rx_opt.rcv_tsval, rtt_us - min_us, min_us);
+}
+
+static inline bool cc_path_is_known(const struct minrtt_probe *p)
+{
+	return p->min_us != MINRTT_PROBE_NONE;
+}
+
+/* Hold the window below what the path takes without a queue */
+static inline void cc_path_hold(struct sock *sk, const struct minrtt_probe *p,
+				u32 *wnd)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	*wnd = cwnd;
+	cwnd = fixed_mul_div(cwnd, p->min_us,
+			     max(tp->srtt_us >> 3, p->min_us));
+	tcp_snd_cwnd_set(tp, max(cwnd - cwnd / CC_PATH_HOLD, CC_WINDOW_MIN));
+}
+
+/*
+ * The window after a probe; a queue of its own does not come back. Round trips that
+ * the probe has not made shorter were no queue.
+ */
+static inline void cc_path_release(struct sock *sk,
+				   const struct minrtt_probe *p, u32 wnd,
+				   enum minrtt_probe_event event)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	cwnd = fixed_mul_div(cwnd + cwnd / (CC_PATH_HOLD - 1),
+			     max(tp->srtt_us >> 3, p->min_us), p->min_us);
+	if (event == MINRTT_PROBE_EMPTY)
+		wnd = min(wnd, cwnd);
+	tcp_snd_cwnd_set(tp, wnd);
+	if (inet_csk(sk)->icsk_ca_state > TCP_CA_Disorder)
+		WRITE_ONCE(tp->snd_ssthresh, wnd);
+}
+
+/**
+ * cc_path_abort() - give the window back before the probe is over
+ * @sk: socket
+ * @p: path
+ * @wnd: window that comes back
+ */
+static inline void cc_path_abort(struct sock *sk, struct minrtt_probe *p,
+				 u32 wnd)
+{
+	if (!p->probing)
+		return;
+	minrtt_probe_abort(p);
+	cc_path_release(sk, p, wnd, MINRTT_PROBE_OTHERS);
+}
+
+/* What ACKs wait for then is part of the longer path */
+static inline void cc_path_longer(const struct tcp_sock *tp,
+				  struct minrtt_probe *p)
+{
+	p->min_us += return_path_add(&p->back, (u32)tp->tcp_mstamp,
+				     tp->rx_opt.rcv_tsval, U32_MAX - p->min_us,
+				     p->min_us);
+	return_path_begin(&p->back, (u32)tp->tcp_mstamp, tp->rx_opt.rcv_tsval);
+}
+
+/**
+ * cc_path_round() - a round is over
+ * @sk: socket
+ * @p: path
+ * @wnd: window that comes back after a probe; set when one begins
+ */
+static inline void cc_path_round(struct sock *sk, struct minrtt_probe *p,
+				 u32 *wnd)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	bool probed = p->probing;
+	enum minrtt_probe_event event;
+
+	return_path_round(&p->back, (u32)tp->tcp_mstamp, p->min_us);
+	event = minrtt_probe_round(p, cc_path_wait_us(tp, p));
+	if (event == MINRTT_PROBE_LONGER)
+		cc_path_longer(tp, p);
+	if (event == MINRTT_PROBE_BEGIN &&
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
+		minrtt_probe_abort(p);
+	else if (event == MINRTT_PROBE_BEGIN)
+		cc_path_hold(sk, p, wnd);
+	else if (probed && !p->probing)
+		cc_path_release(sk, p, *wnd, event);
+}
+
+#endif /* HETCC_CC_PATH_H */

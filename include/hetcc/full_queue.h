@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Are packets lost because a queue is full?
+ *
+ * A full queue drops a packet when those next to it wait as long as any. A link
+ * that loses packets does not ask how long they waited. So compare the waits
+ * beside gaps with the waits of all packets, in units of what lies between the
+ * mean wait and the longest of late: 1 for a full queue, 0 on average for losses that
+ * have nothing to do with it. Only the order of round trips matters, not how
+ * deep the queue is nor how long the path: five packets show themselves as five
+ * hundred do.
+ *
+ * A queue that drops early (AQM) or never fills (a policer) is not seen. For that there
+ * is a ceiling: so many packets, over several rounds, no link is expected to lose.
+ */
+#ifndef HETCC_FULL_QUEUE_H
+#define HETCC_FULL_QUEUE_H
+
+#include "fixed.h"
+
+/* Waits are kept in 256ths of the minimum round trip, up to 255 of those */
+#define FULL_QUEUE_SHIFT	8
+/* Mean of the latest 64 or so */
+#define FULL_QUEUE_MEAN_SHIFT	6
+/* The longest comes nearer to the mean by a 16th per round */
+#define FULL_QUEUE_FADE_SHIFT	4
+/* Less than two units above the mean is noise: 0.3 ms at 40 ms */
+#define FULL_QUEUE_NOISE	2U
+/* A loss counts an eighth: two or three in a row show a full queue */
+#define FULL_QUEUE_TIE_SHIFT	3
+#define FULL_QUEUE_TIE_ONE	256U
+/* A short wait beside a loss may be several ranges below the mean: so many count */
+#define FULL_QUEUE_TIE_NONE	(4 * FULL_QUEUE_TIE_ONE)
+/* A quarter is more than what losses have by chance; beside waits half of it is enough */
+#define FULL_QUEUE_TIE_FULL	(FULL_QUEUE_TIE_ONE / 4)
+/* Of the packets of some eight rounds, Q16: one in 25 */
+#define FULL_QUEUE_RATE_SHIFT	3
+#define FULL_QUEUE_CEILING	(U16_MAX / 25)
+
+/**
+ * struct full_queue - how losses lie among the waits
+ * @mean: mean wait of pairs, times 2^FULL_QUEUE_MEAN_SHIFT
+ * @last: latest wait
+ * @pair: the longer of it and the one before
+ * @edge: the pair beside the latest gap
+ * @high: longest pair of late
+ * @tie: mean of the comparison, FULL_QUEUE_TIE_NONE is 0, FULL_QUEUE_TIE_ONE more is 1
+ * @rate: share of the packets lost of late, Q16
+ * @gap: packets are missing
+ */
+struct full_queue {
+	u32 mean;
+	u16 last;
+	u16 pair;
+	u16 edge;
+	u16 high;
+	u16 rate;
+	u16 tie:15,
+	    gap:1;
+};
+
+static inline void full_queue_init(struct full_queue *q)
+{
+	/* Not known: beside waits they may be */
+	*q = (struct full_queue){
+		.tie = FULL_QUEUE_TIE_NONE + FULL_QUEUE_TIE_FULL / 2 + 1,
+	};
+}
+
+/**
+ * full_queue_add() - a round trip was measured
+ * @q: state
+ * @rtt_us: round trip, not 0
+ * @min_us: minimum round trip, not 0
+ * @gap: packets before the newest acknowledged are missing
+ * @repair: the sender is repairing losses, each gap is a new one
+ */
+static inline void full_queue_add(struct full_queue *q, u32 rtt_us, u32 min_us,
+				  bool gap, bool repair)
+{
+	u32 wait = fixed_mul_div(rtt_us - min(rtt_us, min_us),
+				 1U << FULL_QUEUE_SHIFT, min_us);
+
+	wait = min_t(u32, wait, U16_MAX);
+	q->pair = max_t(u32, q->last, wait);
+	q->last = wait;
+	q->high = max(q->high, q->pair);
+	q->mean = q->mean - (q->mean >> FULL_QUEUE_MEAN_SHIFT) + q->pair;
+	if (gap && (!q->gap || repair))
+		q->edge = q->pair;
+	q->gap = gap;
+}
+
+/* The wait beside the latest loss in units of the range, FULL_QUEUE_TIE_NONE: the mean */
+static inline u32 full_queue_compare(const struct full_queue *q)
+{
+	u32 mean = q->mean >> FULL_QUEUE_MEAN_SHIFT;
+	u32 wait = q->gap ? q->edge : q->pair;
+	u32 range = q->high - min_t(u32, q->high, mean);
+	u32 off = wait > mean ? wait - mean : mean - wait;
+
+	if (range < FULL_QUEUE_NOISE)
+		return FULL_QUEUE_TIE_NONE;
+	off = fixed_mul_div(off, FULL_QUEUE_TIE_ONE, range);
+	if (wait > mean)
+		return FULL_QUEUE_TIE_NONE + min(off, FULL_QUEUE_TIE_ONE);
+	return FULL_QUEUE_TIE_NONE - min(off, FULL_QUEUE_TIE_NONE);
+}
+
+/**
+ * full_queue_lost() - the latest ACK says that packets are lost
+ * @q: state
+ */
+static inline void full_queue_lost(struct full_queue *q)
+{
+	q->tie = q->tie - (q->tie >> FULL_QUEUE_TIE_SHIFT) +
+		 (full_queue_compare(q) >> FULL_QUEUE_TIE_SHIFT);
+}
+
+/**
+ * full_queue_round() - a round is over
+ * @q: state
+ * @lost: packets lost in it
+ * @sent: packets of the round, lost ones included
+ */
+static inline void full_queue_round(struct full_queue *q, u32 lost, u32 sent)
+{
+	u32 mean = q->mean >> FULL_QUEUE_MEAN_SHIFT;
+	u32 now = sent ? fixed_mul_div(lost, U16_MAX, sent) : 0;
+
+	now = min_t(u32, now, U16_MAX);
+	q->rate = q->rate - (q->rate >> FULL_QUEUE_RATE_SHIFT) +
+		  (now >> FULL_QUEUE_RATE_SHIFT);
+	/* Forgotten in 256 rounds: the path may be another one by then */
+	q->tie -= q->tie > FULL_QUEUE_TIE_NONE;
+	if (q->high > mean)
+		q->high -= 1 + ((q->high - mean - 1) >> FULL_QUEUE_FADE_SHIFT);
+}
+
+/**
+ * full_queue_is_it() - are losses those of a full queue?
+ * @q: state
+ *
+ * Return: packets beside gaps wait longer than others, or more is lost than a link
+ * may lose.
+ */
+static inline bool full_queue_is_it(const struct full_queue *q)
+{
+	return q->tie > FULL_QUEUE_TIE_NONE + FULL_QUEUE_TIE_FULL ||
+	       q->rate > FULL_QUEUE_CEILING;
+}
+
+/**
+ * full_queue_is_here() - does the latest loss lie as those of a full queue do?
+ * @q: state
+ *
+ * Return: beside it packets waited longer than others, or more is lost than a link may
+ * lose.
+ */
+static inline bool full_queue_is_here(const struct full_queue *q)
+{
+	return full_queue_compare(q) > FULL_QUEUE_TIE_NONE ||
+	       q->rate > FULL_QUEUE_CEILING;
+}
+
+/**
+ * full_queue_is_short() - is the queue too short to be seen by its waits?
+ * @q: state
+ * @min_us: minimum round trip
+ * @wait_us: waits up to this long count as no queue
+ *
+ * Return: nothing waited longer of late.
+ */
+static inline bool full_queue_is_short(const struct full_queue *q, u32 min_us,
+				       u32 wait_us)
+{
+	return ((u64)q->high * min_us) >> FULL_QUEUE_SHIFT <= wait_us;
+}
+
+/**
+ * full_queue_may_be() - can they be?
+ * @q: state
+ *
+ * Return: false where the way they lie speaks against it.
+ */
+static inline bool full_queue_may_be(const struct full_queue *q)
+{
+	return q->tie > FULL_QUEUE_TIE_NONE + FULL_QUEUE_TIE_FULL / 2;
+}
+
+#endif /* HETCC_FULL_QUEUE_H */

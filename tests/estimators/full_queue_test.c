@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * full_queue.h: waits in units of the path, losses of a full queue and of a link told
+ * apart for short and long paths, shallow and deep queues and jitter, the ceiling, and
+ * what is forgotten.
+ */
+#include "hetcc/full_queue.h"
+#include "tap.h"
+
+#define MIN_US		40000U
+
+/* Waits of a packet in an order of their own */
+typedef u32 (*wait_fn)(u32 packet);
+
+/* A queue that fills and drains, 60 packets up and 20 down */
+static u32 sawtooth_us(u32 packet)
+{
+	return packet % 80 < 60 ? packet % 80 * 50 : (80 - packet % 80) * 150;
+}
+
+static u32 jitter_us(u32 packet)
+{
+	(void)packet;
+	return prng_range(0, 10000);
+}
+
+/* Most wait long and a few do not: the mean is near the longest */
+static u32 mostly_long_us(u32 packet)
+{
+	(void)packet;
+	return prng_range(0, 7) ? prng_range(8000, 10000) : 0;
+}
+
+static u32 none_us(u32 packet)
+{
+	(void)packet;
+	return 0;
+}
+
+/*
+ * Packets of a path; the one before the gap and the one after it are seen, and the loss
+ * is told two packets later.
+ */
+static void run(struct full_queue *q, u32 packets, u32 min_us, wait_fn wait,
+		bool (*lose)(u32 packet, u32 wait_us))
+{
+	u32 i, told = 0;
+
+	for (i = 1; i <= packets; i++) {
+		u32 wait_us = wait(i);
+
+		if (!told && lose(i, wait_us)) {
+			told = 3;
+			continue;
+		}
+		full_queue_add(q, min_us + wait_us, min_us, told > 0, false);
+		if (told && !--told)
+			full_queue_lost(q);
+	}
+}
+
+static bool lose_full(u32 packet, u32 wait_us)
+{
+	return packet % 80 == 60 && wait_us == 3000;
+}
+
+static bool lose_random(u32 packet, u32 wait_us)
+{
+	(void)packet;
+	(void)wait_us;
+	return !prng_range(0, 99);
+}
+
+static struct full_queue fresh(void)
+{
+	struct full_queue q;
+
+	full_queue_init(&q);
+	return q;
+}
+
+static void test_full(void)
+{
+	u32 min_us;
+
+	/* 3 ms of queue; of a longer path than 100 ms that is too small a part */
+	for (min_us = 400; min_us <= 800000; min_us *= 2) {
+		struct full_queue q = fresh();
+
+		run(&q, 2000, min_us, sawtooth_us, lose_full);
+		EXPECT_TRUE(min_us > 103000 || full_queue_is_it(&q),
+			    "path of %u us", min_us);
+		EXPECT_TRUE(min_us < 800000 / 2 || !full_queue_is_it(&q),
+			    "path of %u us", min_us);
+	}
+}
+
+/* Share of the looks at which losses of a link pass for those of a full queue */
+static double wrong(wait_fn wait)
+{
+	struct full_queue q = fresh();
+	u32 i, found = 0;
+
+	run(&q, 5000, MIN_US, wait, lose_random);
+	for (i = 0; i < 500; i++) {
+		run(&q, 200, MIN_US, wait, lose_random);
+		found += full_queue_is_it(&q);
+	}
+	return found / 500.0;
+}
+
+static void test_random(void)
+{
+	EXPECT_IN(wrong(jitter_us), 0, 0.12, "jitter");
+	EXPECT_IN(wrong(sawtooth_us), 0, 0.12, "sawtooth");
+	EXPECT_IN(wrong(mostly_long_us), 0, 0.2, "mostly long");
+	EXPECT_IN(wrong(none_us), 0, 0, "no queue");
+}
+
+/* A range of less than two units is noise: 0.3 ms at 40 ms */
+static void test_noise(void)
+{
+	struct full_queue q = fresh();
+	u32 i, before = q.tie;
+
+	for (i = 0; i < 1000; i++)
+		full_queue_add(&q, MIN_US + i % 2 * 300, MIN_US, false, false);
+	for (i = 0; i < 100; i++)
+		full_queue_lost(&q);
+	EXPECT_TRUE(q.tie < before, "towards none");
+	EXPECT_TRUE(!full_queue_may_be(&q), "in the end");
+}
+
+/* Before the first loss nothing is known: waits decide */
+static void test_unknown(void)
+{
+	struct full_queue q = fresh();
+
+	EXPECT_TRUE(!full_queue_is_it(&q), "no proof");
+	EXPECT_TRUE(full_queue_may_be(&q), "but possible");
+}
+
+/* The pair beside the gap counts, not what was seen since; in a repair each gap is new */
+static void test_edge(void)
+{
+	struct full_queue q = fresh();
+	u32 i;
+
+	for (i = 0; i < 1000; i++)
+		full_queue_add(&q, MIN_US, MIN_US, false, false);
+	full_queue_add(&q, 2 * MIN_US, MIN_US, true, false);
+	EXPECT_EQ(q.edge, 256, "after the gap");
+	full_queue_add(&q, MIN_US, MIN_US, true, false);
+	full_queue_add(&q, MIN_US, MIN_US, true, false);
+	EXPECT_EQ(q.edge, 256, "stays");
+	EXPECT_TRUE(full_queue_is_here(&q), "a long wait beside it");
+	full_queue_add(&q, MIN_US + MIN_US / 2, MIN_US, true, true);
+	EXPECT_EQ(q.edge, 128, "a new gap");
+	full_queue_add(&q, MIN_US / 2, MIN_US, false, false);
+	EXPECT_EQ(q.last, 0, "below the minimum");
+	full_queue_add(&q, MIN_US, MIN_US, false, false);
+	EXPECT_TRUE(!full_queue_is_here(&q), "none");
+}
+
+static void test_edges_of_numbers(void)
+{
+	static const u32 times[] = { 1, 2, 1000, MIN_US, 1U << 31, U32_MAX };
+	unsigned int i, k, n;
+
+	for (i = 0; i < ARRAY_SIZE(times); i++)
+		for (k = 0; k < ARRAY_SIZE(times); k++) {
+			struct full_queue q = fresh();
+
+			for (n = 0; n < 300; n++) {
+				full_queue_add(&q, n % 7 ? times[i] : times[k],
+					       times[k], n % 3, n % 2);
+				full_queue_lost(&q);
+				full_queue_round(&q, times[i], times[k]);
+			}
+			EXPECT_TRUE(q.tie <= FULL_QUEUE_TIE_NONE +
+				    FULL_QUEUE_TIE_ONE + 8, "%u over %u",
+				    times[i], times[k]);
+			EXPECT_TRUE(q.mean >> FULL_QUEUE_MEAN_SHIFT <= U16_MAX,
+				    "%u over %u", times[i], times[k]);
+		}
+}
+
+/* More than 4 % over several rounds, and not the losses of one round */
+static void test_ceiling(void)
+{
+	struct full_queue q = fresh();
+	int i;
+
+	q.tie = FULL_QUEUE_TIE_NONE;
+	full_queue_round(&q, 20, 100);
+	EXPECT_TRUE(!full_queue_is_it(&q), "one round of 20 %%");
+	for (i = 0; i < 100; i++)
+		full_queue_round(&q, 3, 100);
+	EXPECT_TRUE(!full_queue_is_it(&q), "3 %%");
+	for (i = 0; i < 100; i++)
+		full_queue_round(&q, 5, 100);
+	EXPECT_TRUE(full_queue_is_it(&q), "5 %%");
+	for (i = 0; i < 100; i++)
+		full_queue_round(&q, 0, 100);
+	EXPECT_TRUE(!full_queue_is_it(&q), "over");
+	full_queue_round(&q, 9, 0);
+	EXPECT_TRUE(!full_queue_is_it(&q), "nothing was sent");
+}
+
+/* A full queue is forgotten within 256 rounds, and so is the longest wait */
+/* Waits of up to 3 ms: seen by those to whom 2.5 are one, not by those to whom 3.2 are none */
+static void test_short(void)
+{
+	struct full_queue q = fresh();
+
+	EXPECT_TRUE(full_queue_is_short(&q, MIN_US, 0), "nothing has waited");
+	run(&q, 2000, MIN_US, sawtooth_us, lose_full);
+	EXPECT_TRUE(!full_queue_is_short(&q, MIN_US, 2500), "of 3 ms");
+	EXPECT_TRUE(full_queue_is_short(&q, MIN_US, 3200), "of 3 ms");
+	full_queue_add(&q, U32_MAX, MIN_US, false, false);
+	EXPECT_TRUE(!full_queue_is_short(&q, MIN_US, MIN_US), "up to 255 round trips");
+}
+
+static void test_forgotten(void)
+{
+	struct full_queue q = fresh();
+	u32 i, high;
+
+	run(&q, 2000, MIN_US, sawtooth_us, lose_full);
+	high = q.high;
+	for (i = 0; i < 256; i++)
+		full_queue_round(&q, 0, 100);
+	EXPECT_TRUE(!full_queue_may_be(&q), "forgotten");
+	EXPECT_TRUE(q.high < high, "%u is shorter than %u", q.high, high);
+}
+
+static const struct tap_case cases[] = {
+	{ "losses of a full queue, on any path", test_full },
+	{ "random losses, whatever the waits", test_random },
+	{ "noise of the clock", test_noise },
+	{ "nothing is known at first", test_unknown },
+	{ "the pair beside the gap", test_edge },
+	{ "the largest and smallest numbers", test_edges_of_numbers },
+	{ "the ceiling", test_ceiling },
+	{ "a queue that waits do not show", test_short },
+	{ "what is forgotten", test_forgotten },
+};
+
+TAP_MAIN(cases)

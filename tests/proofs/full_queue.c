@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/* full_queue.h: any state that it can have, all waits and losses. */
+#include "hetcc/full_queue.h"
+#include "proof.h"
+
+static bool is_state(const struct full_queue *q)
+{
+	return q->mean <= (u32)U16_MAX << FULL_QUEUE_MEAN_SHIFT &&
+	       q->tie <= FULL_QUEUE_TIE_NONE + FULL_QUEUE_TIE_ONE + 7;
+}
+
+static struct full_queue any_state(void)
+{
+	struct full_queue q = {
+		.mean = nondet_u32(), .last = nondet_u16(),
+		.pair = nondet_u16(), .edge = nondet_u16(),
+		.high = nondet_u16(), .rate = nondet_u16(),
+		.tie = nondet_u16() & 0x7fff, .gap = nondet_bool(),
+	};
+
+	return q;
+}
+
+PROOF(init)
+{
+	struct full_queue q;
+
+	full_queue_init(&q);
+	CHECK(is_state(&q) && full_queue_may_be(&q) && !full_queue_is_it(&q));
+}
+
+PROOF(add)
+{
+	struct full_queue q = any_state();
+
+	ASSUME(is_state(&q));
+	full_queue_add(&q, nondet_u32(), nondet_u32(), nondet_bool(),
+		       nondet_bool());
+	CHECK(is_state(&q) && q.high >= q.pair);
+}
+
+PROOF(lost)
+{
+	struct full_queue q = any_state();
+
+	ASSUME(is_state(&q));
+	full_queue_lost(&q);
+	CHECK(is_state(&q));
+}
+
+PROOF(round)
+{
+	struct full_queue q = any_state();
+	u16 high = q.high, tie = q.tie;
+
+	ASSUME(is_state(&q));
+	full_queue_round(&q, nondet_u32(), nondet_u32());
+	CHECK(is_state(&q) && q.high <= high && q.tie <= tie);
+}
+
+/* What is full may be full, unless it is the ceiling that says so */
+PROOF(says)
+{
+	struct full_queue q = any_state();
+
+	ASSUME(is_state(&q));
+	CHECK(full_queue_may_be(&q) || !full_queue_is_it(&q) ||
+	      q.rate > FULL_QUEUE_CEILING);
+	CHECK(full_queue_is_here(&q) || q.rate <= FULL_QUEUE_CEILING);
+}
+
+PROOF(is_short)
+{
+	struct full_queue q = any_state();
+	u32 min_us = nondet_u32(), wait_us = nondet_u32();
+
+	CHECK(full_queue_is_short(&q, min_us, wait_us) || q.high);
+}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Claims about links that no paper lists; goodput is payload, in Mbit/s."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hetlab.claims.evaluate import Verdict
+from hetlab.claims.evidence import Evidence, RunKey
+from hetlab.model.result import known
+from papers.any_link import causes
+from papers.common import claim, goodput, point, row, tcp
+
+HYBLA, HYBLA_PAPER, FR, GFR = "hybla_ext", "hybla_paper", "westwood_fr", "westwood_gfr"
+BOTH = (HYBLA, FR)
+QUEUE_PKTS = "link.bottleneck.forward.queue_pkts"
+DELAYS = "link.bottleneck.forward.delay_ms+link.bottleneck.reverse.delay_ms"
+
+
+def runs(name: str, ccs: Iterable[str], key: str, values: Iterable[Any]) -> dict[tuple[str, Any], RunKey]:
+    """By congestion control and point of a sweep."""
+    return {(cc, value): point(f"any_link-{name}", cc, {key: value}) for cc in ccs for value in values}
+
+
+def steady(e: Evidence, run: RunKey) -> float:
+    """Goodput of the flows called main from the time on that the scenario says, mean."""
+    return goodput(e, run, key="steady_goodput_mbit")
+
+
+def drops(e: Evidence, run: RunKey) -> int:
+    """Packets that the bottleneck's queue dropped."""
+    return known(e[run].queue.drops)
+
+
+# ------------------------------------------------------------- short queues
+
+SHORT_PKTS = (5, 10, 20)
+SHARE_LOW, SHARE_HIGH, MORE_DROPS = 0.5, 1.5, 1.5
+
+
+def _beside(cc: str, name: str, cause: str) -> None:
+    found = runs("beside-reno", (cc, "reno"), QUEUE_PKTS, SHORT_PKTS)
+
+    @claim(
+        f"any_link-beside-reno-{name}",
+        paper="beside four Reno, 5, 10, 20 packets: 0.5 to 1.5 of the fair share, 1.5 times the drops of five Reno",
+        needs=found.values(),
+        cause=cause,
+        cost_s=25,
+    )
+    def check(e: Evidence) -> Verdict:
+        """At each queue."""
+        share, more = {}, {}
+        for pkts in SHORT_PKTS:
+            flows = e[found[cc, pkts]].tcp
+            whole = sum(known(flow.steady_goodput_mbit) for flow in flows)
+            share[pkts] = steady(e, found[cc, pkts]) * len(flows) / whole
+            more[pkts] = drops(e, found[cc, pkts]) / drops(e, found["reno", pkts])
+        good = all(SHARE_LOW <= s <= SHARE_HIGH for s in share.values()) and max(more.values()) <= MORE_DROPS
+        return Verdict(good, f"of the fair share {row(share)}; drops to those of five Reno {row(more)}")
+
+
+for ours, why in ((HYBLA, causes.REFERENCE), (HYBLA_PAPER, causes.REFERENCE), (FR, ""), (GFR, "")):
+    _beside(ours, ours, why)
+_beside(f"{HYBLA}:rtt0_ms=40", f"{HYBLA}-rtt0", "")  # told that the others' round trip is its own
+
+RATES_MBIT = (30, 50)
+RATE = "link.bottleneck.forward.rate_mbit"
+LOST = 0.01
+ABOUT = 0.98  # of Reno's: where its sawtooth stands when the run ends
+
+
+@claim(
+    "any_link-alone",
+    paper="alone behind 5, 10, 30 packets at 30 and 50 Mbit/s, 30 ms: at least 0.98 of Reno's goodput, 1 % lost",
+    needs=[
+        point("any_link-alone", cc, {RATE: mbit, QUEUE_PKTS: pkts})
+        for cc in (HYBLA, FR, GFR, "reno")
+        for mbit in RATES_MBIT
+        for pkts in (5, 10, 30)
+    ],
+    cause=causes.LEARNS,
+    cost_s=40,
+)
+def alone(e: Evidence) -> Verdict:
+    """Each of ours at each point; lost is what is sent again."""
+    good, said = True, []
+    for cc in (HYBLA, FR, GFR):
+        ratios, lost = [], []
+        for mbit in RATES_MBIT:
+            for pkts in (5, 10, 30):
+                ours, reno = (point("any_link-alone", name, {RATE: mbit, QUEUE_PKTS: pkts}) for name in (cc, "reno"))
+                (flow,) = tcp(e, ours)
+                ratios.append(steady(e, ours) / steady(e, reno))
+                lost.append(known(flow.bytes_retrans) / known(flow.bytes_sent))
+        good &= min(ratios) >= ABOUT and max(lost) <= LOST
+        said.append(f"{cc} to Reno {row(ratios)}, lost at most {max(lost):.4f}")
+    return Verdict(bool(good), "; ".join(said))
+
+
+# ------------------------------------------------------------------ satellite
+
+SEEDS = range(1, 11)
+GEO = {(cc, seed): replace(RunKey("any_link-geo", cc), seed=seed) for cc in BOTH for seed in SEEDS}
+GEO_MBIT = 20
+MEDIAN_USED, WORST_USED = 0.6, 0.5
+
+
+@claim(
+    "any_link-geo",
+    paper="GEO, 1 % lost, ten seeds: median 0.6 of the link, the worst 0.5, start-up included",
+    needs=GEO.values(),
+    cost_s=120,
+)
+def geo(e: Evidence) -> Verdict:
+    """hybla_ext and westwood_fr; where a loss comes before the bandwidth is known is the seed's."""
+    good, said = True, []
+    for cc in BOTH:
+        used = [goodput(e, GEO[cc, seed]) / GEO_MBIT for seed in SEEDS]
+        good &= float(np.median(used)) >= MEDIAN_USED and min(used) >= WORST_USED
+        said.append(f"{cc} median {np.median(used):.2f}, worst {min(used):.2f}")
+    return Verdict(bool(good), "; ".join(said))
+
+
+FOUR = {cc: RunKey("any_link-geo-four", cc) for cc in (HYBLA, FR, GFR, "reno")}
+EVEN = {HYBLA: 0.95, FR: 0.8, GFR: 0.8}
+
+
+@claim(
+    "any_link-geo-four",
+    paper="four flows behind one GEO queue, begun 10 s apart: Jain 0.95 with hybla_ext, 0.8 with westwood",
+    needs=FOUR.values(),
+    cause=causes.LATE,
+    cost_s=30,
+)
+def four(e: Evidence) -> Verdict:
+    """From 15 s after the last one has begun."""
+    jain = {cc: known(e[run].jain_steady) for cc, run in FOUR.items()}
+    return Verdict(all(jain[cc] >= least for cc, least in EVEN.items()), row(jain))
+
+
+# ---------------------------------------------------------- radio, access
+
+SLOTS = "link.bottleneck.forward.slot_ms+link.bottleneck.reverse.slot_ms"
+RIVALS = ("illinois", "bbr")  # the best two of the kernel there
+SLOTTED = runs("slots", (*BOTH, *RIVALS), SLOTS, (5, 10))
+NEARLY = 0.9
+
+
+@claim(
+    "any_link-slots",
+    paper="Wi-Fi-like slots, 0.1 % lost: hybla_ext and westwood_fr 0.9 of the better of illinois and bbr",
+    needs=SLOTTED.values(),
+    cause=causes.JITTER,
+    cost_s=20,
+)
+def slots(e: Evidence) -> Verdict:
+    """By length of the slots in ms."""
+    got = {key: steady(e, run) for key, run in SLOTTED.items()}
+    good = all(got[cc, ms] >= NEARLY * max(got[rival, ms] for rival in RIVALS) for cc in BOTH for ms in (5, 10))
+    said = [f"{cc} {row([got[cc, ms] for ms in (5, 10)], 1)}" for cc in (*BOTH, *RIVALS)]
+    return Verdict(good, "; ".join(said))
+
+
+THIN = {cc: RunKey("any_link-asym", cc) for cc in (*BOTH, "reno")}
+
+
+@claim(
+    "any_link-asym",
+    paper="a return path of a hundredth: at least Reno's goodput",
+    needs=THIN.values(),
+)
+def thin(e: Evidence) -> Verdict:
+    """hybla_ext and westwood_fr."""
+    got = {cc: steady(e, run) for cc, run in THIN.items()}
+    return Verdict(all(got[cc] >= got["reno"] for cc in BOTH), f"{row(got, 1)} Mbit/s")
+
+
+WAYS_MS = (13, 15, 16, 20)
+BORDER = runs("border", BOTH, DELAYS, WAYS_MS)
+APART = 0.15
+
+
+@claim(
+    "any_link-border",
+    paper="0.1 % lost, round trips of 26, 30, 32, 40 ms: neighbours differ by at most 15 %",
+    needs=BORDER.values(),
+)
+def border(e: Evidence) -> Verdict:
+    """There is no rho at which another law begins."""
+    good, said = True, []
+    for cc in BOTH:
+        got = np.array([steady(e, BORDER[cc, way]) for way in WAYS_MS])
+        good &= bool(np.all(np.abs(np.diff(got)) <= APART * got[:-1]))
+        said.append(f"{cc} {row(list(got), 1)}")
+    return Verdict(good, f"{'; '.join(said)} Mbit/s")
