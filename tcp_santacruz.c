@@ -16,8 +16,8 @@
  *	n > op + delta	lower it by n - op, by half at most
  *	op = max(n_op, sqrt(W)/4) + own burst + what the level moves by itself
  *
- * Slow start is paced but for short bursts. It ends where the level is an eighth of the
- * round trip, or at the rate at which packets leave a queue that grows.
+ * Slow start ends where the level is an eighth of the round trip, or at the rate at which
+ * packets leave a queue that grows.
  *
  * Loss. A full queue loses when packets wait longest, a link at any delay: a loss is
  * congestion unless the packet behind it waited less than half of what the queue has
@@ -75,8 +75,6 @@
 #define SANTACRUZ_DRAIN_RTTS	32U
 /* Packets that show the link's rate in slow start: less would be one burst's */
 #define SANTACRUZ_BUSY_PKTS	8U
-/* Slow start sends no longer burst at once: the largest that the stack sends, 64 KiB */
-#define SANTACRUZ_BURST_PKTS	45U
 /* RFC 9406: a delay is a queue from an eighth of the round trip on, 16 ms at most */
 #define SANTACRUZ_STARTUP_SHIFT	3
 #define SANTACRUZ_STARTUP_MAX_US	16000U
@@ -424,7 +422,6 @@ static u32 santacruz_wait_us(const struct santacruz *sc, u32 rtt_us)
 static void santacruz_raise_base(struct santacruz *sc, u32 us)
 {
 	forward_level_raise_base(&sc->lv, us);
-	loss_delay_raise_base(&sc->loss, us);
 	sc->min_us += us;
 }
 
@@ -437,21 +434,6 @@ static u32 santacruz_believed(const struct sock *sk, u32 off_us, u32 rtt_us)
 	return sc->lv.primed && (s32)(off_us - most_us) > 0 ? most_us : off_us;
 }
 
-/* Round trips: they say whose the losses are. The mean wait is of so many packets a window */
-static void santacruz_wait(struct sock *sk, const struct rate_sample *rs)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 pkts = max(rs->acked_sacked, 1U), wait_us;
-	u32 apart = fls(tcp_snd_cwnd(tp) / (2 * LOSS_DELAY_MEAN_PKTS));
-
-	sc->min_us = min_t(u32, sc->min_us, rs->rtt_us);
-	wait_us = santacruz_wait_us(sc, rs->rtt_us);
-	if ((tp->delivered ^ (tp->delivered - pkts)) >> apart)
-		loss_delay_mean(&sc->loss, wait_us);
-	loss_delay_sample(&sc->loss, wait_us, pkts, tp->sacked_out);
-}
-
 /* Offset of the packet that caused the ACK; false if there is none */
 static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 			     u32 *off_us)
@@ -459,8 +441,11 @@ static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 s_us, r_us, flight = rs->delivered > 0 ? rs->delivered : 1;
 
-	if (rs->rtt_us > 0)
-		santacruz_wait(sk, rs);
+	if (rs->rtt_us > 0) {
+		sc->min_us = min_t(u32, sc->min_us, rs->rtt_us);
+		loss_delay_sample(&sc->loss, santacruz_wait_us(sc, rs->rtt_us),
+				  max(rs->acked_sacked, 1U), tcp_sk(sk)->sacked_out);
+	}
 	if (!santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
 		return false;
 	*off_us = santacruz_believed(sk, r_us - s_us, rs->rtt_us);
@@ -655,46 +640,25 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 						     santacruz_n(sc) - op));
 }
 
-/* The operating point waits, and no more was seen before this round */
-static bool santacruz_holds_op(const struct sock *sk)
-{
-	const struct santacruz *sc = inet_csk_ca(sk);
-
-	return sc->phase == SANTACRUZ_STEADY && !sc->lowering &&
-	       santacruz_n(sc) >= santacruz_op(sk) - santacruz_milli_to_q8(READ_ONCE(delta));
-}
-
-/*
- * Slow start doubles: if a full queue lost packets, the next round loses more than the
- * ceiling. A link that loses one now and then does not end it.
- */
-static bool santacruz_congested(struct sock *sk, const struct rate_sample *rs)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
-	bool not_full = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
-					rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses);
-
-	if (!READ_ONCE(discriminate) || loss_delay_heavy(&sc->loss))
-		return true;
-	return !(not_full || loss_delay_of_link(&sc->loss) ||
-		 sc->phase == SANTACRUZ_STARTUP);
-}
-
 /* A link's loss changes nothing. Congestion although only n_op wait: others fill the queue */
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	bool congested, holds = santacruz_holds_op(sk);
+	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
+	s32 held = santacruz_op(sk) - santacruz_milli_to_q8(READ_ONCE(delta));
+	bool congested, not_full, steady = sc->phase == SANTACRUZ_STEADY;
 
 	if (rs->losses <= 0)
 		return;
-	congested = santacruz_congested(sk, rs);
+	not_full = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
+				   rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses);
+	congested = !READ_ONCE(discriminate) || loss_delay_heavy(&sc->loss) ||
+		    !(not_full || loss_delay_of_link(&sc->loss));
 	trace_loss(sk, santacruz_n(sc), 0, sc->compete, congested);
 	if (!congested)
 		return;
 	santacruz_reduce(sk);
-	if (holds)
+	if (steady && santacruz_n(sc) >= held && !sc->lowering)
 		sc->compete = READ_ONCE(compete);
 }
 
@@ -813,7 +777,8 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
-	loss_delay_round(&sc->loss, sc->lv.level_us, rs->delivered);
+	loss_delay_round(&sc->loss, sc->lv.level_us,
+			 santacruz_wait_us(sc, max(rs->rtt_us, 0L)), rs->delivered);
 	sc->end = tp->delivered;
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)
@@ -849,8 +814,6 @@ static void santacruz_set_cwnd(struct sock *sk, u32 acked)
 	if (cwnd < sc->window && tcp_is_cwnd_limited(sk))
 		cwnd = min(cwnd + acked, sc->window);
 	cwnd = min(cwnd, sc->window);
-	if (cwnd >= SANTACRUZ_BURST_PKTS)
-		cc_window_want_pacing(sk);
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 }
 

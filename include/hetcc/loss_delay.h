@@ -16,9 +16,8 @@
 
 /* Less than 1/64 of the round trip is noise */
 #define LOSS_DELAY_NOISE_SHIFT	6
-/* The mean wait is of some four rounds, of which each gives eight waits; 2^26 us (67 s) at most */
-#define LOSS_DELAY_MEAN_SHIFT	5
-#define LOSS_DELAY_MEAN_PKTS	8
+/* The mean wait is of some four rounds; a wait counts as 2^26 us (67 s) at most */
+#define LOSS_DELAY_MEAN_SHIFT	2
 #define LOSS_DELAY_WAIT_MAX_US	((u32)1 << 26)
 /* What a queue has held is forgotten by 1/256 a round */
 #define LOSS_DELAY_FADE_SHIFT	8
@@ -27,13 +26,10 @@
 /* Counts are of some eight rounds, and of 2^15 packets at most */
 #define LOSS_DELAY_ROUNDS_SHIFT	3
 #define LOSS_DELAY_PKTS_MAX	((u32)1 << 15)
-/*
- * Share of losses, Q15: the link's from a quarter on. Weight of a loss 1/16, or less where
- * more were lost in eight rounds: those of one round say the same, as a delay moves slowly.
- */
-#define LOSS_DELAY_SHIFT	15
+/* Share of losses, Q7: weight of a loss 1/16; the link's from a quarter on */
+#define LOSS_DELAY_SHIFT	7
 #define LOSS_DELAY_ONE		((u32)1 << LOSS_DELAY_SHIFT)
-#define LOSS_DELAY_WEIGHT	16
+#define LOSS_DELAY_WEIGHT_SHIFT	4
 #define LOSS_DELAY_LINK		(LOSS_DELAY_ONE / 4)
 /*
  * One loss a round, round after round: congestion would have ended it, so it takes more
@@ -52,7 +48,6 @@
  * struct loss_delay - waits and losses of late
  * @sum_us: what a packet had to wait, mean of some four rounds, LOSS_DELAY_MEAN_SHIFT
  *	more bits
- * @primed: the mean is of a wait at least
  * @high_us: most that all packets of a round had to wait
  * @pkts: packets that arrived
  * @lost: packets that were lost; twice, if no queue has been seen that could be full
@@ -66,16 +61,15 @@
  */
 struct loss_delay {
 	u32 sum_us;
-	u32 high_us:27,
-	    hole:1,
-	    told:1,
-	    primed:1,
-	    hole_below:1,
-	    hole_low:1;
+	u32 high_us;
 	u16 pkts;
 	u16 lost;
 	u16 doubt;
-	u16 below;
+	u16 below:8,
+	    hole:1,
+	    told:1,
+	    hole_below:1,
+	    hole_low:1;
 };
 
 /* Mean wait, microseconds */
@@ -87,7 +81,7 @@ static inline u32 loss_delay_mean_us(const struct loss_delay *e)
 /* Wait for the fullest queue that was seen; the mean is of round trips: no peer can hide it */
 static inline u32 loss_delay_full_us(const struct loss_delay *e)
 {
-	return max_t(u32, e->high_us, loss_delay_mean_us(e));
+	return max(e->high_us, loss_delay_mean_us(e));
 }
 
 /**
@@ -97,24 +91,6 @@ static inline u32 loss_delay_full_us(const struct loss_delay *e)
 static inline void loss_delay_init(struct loss_delay *e)
 {
 	e->below = LOSS_DELAY_LINK;
-}
-
-/**
- * loss_delay_mean() - one of the waits that the mean is of
- * @e: estimator
- * @wait_us: round trip beyond that of an empty path, 0..2^31
- *
- * LOSS_DELAY_MEAN_PKTS a round, as many packets apart: a mean of all packets, which the
- * waits of holes are compared with. Never above 2^5 * 2^26.
- */
-static inline void loss_delay_mean(struct loss_delay *e, u32 wait_us)
-{
-	wait_us = min_t(u32, wait_us, LOSS_DELAY_WAIT_MAX_US);
-	if (!e->primed)
-		e->sum_us = wait_us << LOSS_DELAY_MEAN_SHIFT;
-	else
-		e->sum_us = e->sum_us - loss_delay_mean_us(e) + wait_us;
-	e->primed = 1;
 }
 
 static inline void loss_delay_hole(struct loss_delay *e, u32 wait_us)
@@ -146,16 +122,6 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
 	e->pkts += pkts;
 }
 
-static inline void loss_delay_weigh(struct loss_delay *e)
-{
-	u16 weight = max_t(u16, e->lost, LOSS_DELAY_WEIGHT);
-
-	if (e->hole_below)
-		e->below += (LOSS_DELAY_ONE - e->below) / weight;
-	else
-		e->below -= e->below / weight;
-}
-
 /**
  * loss_delay_lost() - packets were lost
  * @e: estimator
@@ -182,8 +148,11 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 	else if (!e->hole_low)
 		e->doubt = min_t(u32, e->doubt + pkts, LOSS_DELAY_PKTS_MAX);
 	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
-	if (gap_us <= full_us / 4)
-		loss_delay_weigh(e);
+	if (gap_us <= full_us / 4) {
+		e->below -= e->below >> LOSS_DELAY_WEIGHT_SHIFT;
+		if (e->hole_below)
+			e->below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
+	}
 	return !seen || e->hole_low;
 }
 
@@ -218,29 +187,21 @@ static inline u16 loss_delay_fade(u16 count)
  * loss_delay_round() - a round is over
  * @e: estimator
  * @level_us: the least that a packet of it had to wait
+ * @wait_us: what its last packet had to wait, 0..2^31
  * @pkts: packets of it: a single one may have waited for a delayed ACK
  */
-static inline void loss_delay_round(struct loss_delay *e, u32 level_us, u32 pkts)
+static inline void loss_delay_round(struct loss_delay *e, u32 level_us,
+				    u32 wait_us, u32 pkts)
 {
-	u32 high_us = e->high_us - (e->high_us >> LOSS_DELAY_FADE_SHIFT);
-
 	e->pkts = loss_delay_fade(e->pkts);
 	e->lost = loss_delay_fade(e->lost);
 	e->doubt = loss_delay_fade(e->doubt);
+	e->high_us -= e->high_us >> LOSS_DELAY_FADE_SHIFT;
 	if (pkts >= LOSS_DELAY_ROUND_PKTS)
-		high_us = max(high_us, level_us);
-	e->high_us = min_t(u32, high_us, LOSS_DELAY_WAIT_MAX_US);
-}
-
-/**
- * loss_delay_raise_base() - a wait is the path's
- * @e: estimator
- * @us: so much of it, at most LOSS_DELAY_WAIT_MAX_US
- */
-static inline void loss_delay_raise_base(struct loss_delay *e, u32 us)
-{
-	e->sum_us -= min(e->sum_us, us << LOSS_DELAY_MEAN_SHIFT);
-	e->high_us -= min_t(u32, e->high_us, us);
+		e->high_us = max(e->high_us, level_us);
+	/* Never above 4 * 2^26 */
+	e->sum_us = e->sum_us - loss_delay_mean_us(e) +
+		    min_t(u32, wait_us, LOSS_DELAY_WAIT_MAX_US);
 }
 
 #endif /* HETCC_LOSS_DELAY_H */
