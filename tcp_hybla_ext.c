@@ -443,6 +443,17 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 		cc_path_round(sk, &h->path, &h->wnd);
 }
 
+/* Heavy loss may mean another path: no probe holds the window, and the next comes soon */
+static void hybla_doubt_path(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+
+	if (!hybla_share_is_heavy(&h->share))
+		return;
+	cc_path_abort(sk, &h->path, h->wnd);
+	minrtt_probe_renew(&h->path);
+}
+
 /* What an ACK says of queues, losses and the path */
 static void hybla_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us,
 			  u32 back_us)
@@ -462,10 +473,7 @@ static void hybla_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us,
 	if (hybla_share_ack(&h->share, tp->delivered,
 			    tcp_packets_in_flight(tp), lost, waited ? pkts : 0))
 		hybla_end_round(sk, round_lost + lost, size);
-	if (hybla_share_is_heavy(&h->share)) {
-		cc_path_abort(sk, &h->path, h->wnd);
-		minrtt_probe_renew(&h->path);
-	}
+	hybla_doubt_path(sk);
 }
 
 /* The first train of ACKs is over: what it says is a claim */
@@ -605,10 +613,7 @@ static u32 hybla_ssthresh(struct sock *sk)
 	hybla_share_lost(&h->share, lost);
 	if (lost)
 		hybla_measure_losses(sk, lost, 0);
-	if (hybla_share_is_heavy(&h->share)) {
-		cc_path_abort(sk, &h->path, h->wnd);
-		minrtt_probe_renew(&h->path);
-	}
+	hybla_doubt_path(sk);
 	cwnd = tcp_snd_cwnd(tp);
 	if (h->path.probing) {
 		h->wnd = hybla_cut(sk, h->wnd, 0, lost);
