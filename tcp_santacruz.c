@@ -46,6 +46,7 @@
  * - drains, competitive mode, longer paths		santacruz_drain, santacruz_compete
  * - delay that the round trip does not show is no delay	santacruz_believed
  * - the round trip where timestamps are too coarse	santacruz_tick_too_coarse
+ * - after silence the window of before, paced		santacruz_after_idle
  *
  * Not safe to rely on: with loss and jitter together, and small windows, it is as slow
  * as CUBIC (docs/santacruz.md).
@@ -1014,10 +1015,12 @@ static void santacruz_after_idle(struct sock *sk)
 
 	if (!inet_csk(sk)->icsk_ca_initialized || idle <= inet_csk(sk)->icsk_rto)
 		return;
-	if (sc->paper || idle > SANTACRUZ_IDLE_S * HZ)
+	if (sc->paper) {
 		cc_window_after_idle(sk);
-	if (sc->paper)
 		return;
+	}
+	if (idle > SANTACRUZ_IDLE_S * HZ)
+		cc_window_after_idle(sk);
 	cc_window_want_pacing(sk);
 	cc_window_pace_at(sk, 100);
 }
