@@ -145,14 +145,21 @@ def case_live_state() -> None:
     assert 1.55 < live("hybla_ext", "192.0.2.2")["rho"] < 1.75
 
 
+PARAMETERS = {
+    "tcp_santacruz": {"compete", "delta", "discriminate", "drain_s", "n_op", "paper"},
+    "tcp_westwood_fr": {"a", "paper"},
+    "tcp_hybla_ext": {"hoe", "init_cwnd", "init_ssthresh", "pacing", "rtt0_ms"},
+}
+
+
 def case_parameters() -> None:
     """Every parameter has a default in its description, which is its value after loading."""
     modules = status()["modules"]
     assert set(modules) == set(CC_OF)
+    assert {name: set(module["parameters"]) for name, module in modules.items()} == PARAMETERS
     for module in modules.values():
         assert module["loaded"] and module["version"] and not module["file_differs"], module
         assert "O" in module["taint"], module
-        assert "paper" in module["parameters"] or "rtt0_ms" in module["parameters"], module
         for name, parameter in module["parameters"].items():
             assert parameter["changed"] is False, (name, parameter)
     assert "(default" not in hetcc("status")
