@@ -89,7 +89,8 @@ def carry_out(
             for of, group in groups.items():
                 runner, campaign.hashes = built[of]
                 waiting = _taken(campaign, group, before)
-                again = campaign.choose([job for job in group if job not in waiting], before.verify)
+                left = {job.dir for job in waiting}
+                again = campaign.choose([job for job in group if job.dir not in left], before.verify)
                 bar.update(bar.task_ids[0], total=len(planned) + len(campaign.verifying))
                 runner.run([*again, *waiting], outcome)
         except KeyboardInterrupt:
