@@ -14,7 +14,7 @@ DEMO := real_networks-loss santacruz-asym geo
 DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas westwood hybla
 
 .PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
-	check-hostile check-vm check-debug check-quic check-series claims figures cost cpu-cost lint matrix prove distclean dkms-install \
+	check-hostile check-vm check-debug check-quic check-series check-upstream claims figures cost cpu-cost lint matrix prove distclean dkms-install \
 	dkms-uninstall deb dist docs docs-data gauntlet
 
 all: modules
@@ -55,6 +55,8 @@ help:
 	@echo "                     kmemleak: 15 minutes (docs/debug.md)"
 	@echo "make check-series    each patch of santacruz_opt.patch: compiled in and out,"
 	@echo "                     booted, its packet scripts (an hour at first)"
+	@echo "make check-upstream  the kernel's own packetdrill scripts, with and without the"
+	@echo "                     patch; part of make check"
 	@echo "make check-quic      flows of quic-go, quinn and aioquic (docs/quic.md)"
 	@echo "make claims          the papers' claims and thresholds of real networks, judged"
 	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
@@ -124,6 +126,9 @@ check-quic: kernel
 
 check-series: setup
 	@$(BUILD)/venv/bin/python -m pytest -m series
+
+check-upstream: kernels
+	@$(BUILD)/venv/bin/python -m pytest tests/option/test_upstream.py
 
 check-debug:
 	@tools/setup.sh --check --vm
