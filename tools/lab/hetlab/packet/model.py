@@ -58,7 +58,7 @@ class When:
 
 @dataclass(frozen=True)
 class Packet:
-    """A TCP segment in the script's numbers; None: not checked. ``any_options``: written as ``<...>``."""
+    """A TCP segment in the script's numbers; None: not checked."""
 
     flags: frozenset[str]
     seq: int
@@ -67,7 +67,6 @@ class Packet:
     win: int | None = None
     options: tuple[Option, ...] | None = None
     ecn: str | None = None
-    any_options: bool = False
 
     def show(self) -> str:
         """In the script's notation."""

@@ -57,7 +57,7 @@ class Packetdrill(Player):
             o.val: have for o in want if isinstance(o, Timestamp) and o.val is not None and have is not None
         }
         options = tuple(Timestamp(None, o.ecr) if isinstance(o, Timestamp) else o for o in want)
-        return packet if packet.any_options else dataclasses.replace(packet, options=options)
+        return packet if packet.options is None else dataclasses.replace(packet, options=options)
 
     def _sent(self, packet: Packet) -> Packet:
         if "S" in packet.flags:

@@ -34,7 +34,7 @@ from hetlab.packet.options import MOD32, US, Frame, Option, encode
 
 CONDITION = re.compile(rf"\[({'|'.join(CONDITIONS)})\]\s*")
 COMMENT = re.compile(r"(^|\s)//.*")
-TIME = re.compile(r"(\*|\+?(?:\d+\.?\d*|\.\d+)(?:~\+?[\d.]+)?)(\.\.\.\+?[\d.]+)?\s+")
+TIME = re.compile(r"(\*|\+?[\d.]+?(?:~\+?[\d.]+)?)(\.\.\.\+?[\d.]+)?\s+")
 CLOSED_BY = {"`": "`", "%{": "}%"}
 PACKET = re.compile(
     r"(?P<way>[<>])\s*(?:\[(?P<ecn>\w+)\]\s*)?(?P<flags>[SFRPEW.-]+)\s+(?P<seq>[^\s:]+):(?P<end>[^\s:]+)"
@@ -227,8 +227,8 @@ class Parser:
         ack = None if field["ack"] is None else whole(field["ack"], self.names, -MOD32, 2 * MOD32)
         win = None if field["win"] is None else whole(field["win"], self.names, 0, 65535)
         flags = frozenset(field["flags"].replace("-", ""))
-        options, free = self._options(field["options"]), field["options"] == "..."
-        packet = Packet(flags, seq, length, ack, win, options, field["ecn"], free)
+        options = "" if field["options"] is None and self.env.packetdrill else field["options"]
+        packet = Packet(flags, seq, length, ack, win, self._options(options), field["ecn"])
         return Expect(first, when, packet) if field["way"] == ">" else self._injected(first, when, packet)
 
     @staticmethod
