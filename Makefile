@@ -14,8 +14,8 @@ DEMO := real_networks-loss santacruz-asym geo
 DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas westwood hybla
 
 .PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
-	check-cluster bench check-hostile check-vm check-debug check-quic check-series claims figures cost cpu-cost lint matrix prove distclean dkms-install \
-	dkms-uninstall deb dist docs docs-data gauntlet
+	check-cluster check-hostile check-vm check-debug check-quic check-series check-upstream claims figures bench cost cpu-cost \
+	lint matrix prove distclean dkms-install dkms-uninstall deb dist docs docs-data gauntlet
 
 all: modules
 
@@ -55,6 +55,8 @@ help:
 	@echo "                     kmemleak: 15 minutes (docs/debug.md)"
 	@echo "make check-series    each patch of santacruz_opt.patch: compiled in and out,"
 	@echo "                     booted, its packet scripts (an hour at first)"
+	@echo "make check-upstream  the kernel's own packetdrill scripts, with and without the"
+	@echo "                     patch; part of make check"
 	@echo "make check-cluster   one sweep here, by Dask's workers, Slurm, ssh: same bytes, with"
 	@echo "                     what breaks in between (docs/cluster.md): 10 minutes"
 	@echo "make bench           CPU time of the lab, ns-3 and ns-2 for one network: an hour,"
@@ -135,6 +137,9 @@ bench: kernel
 
 check-series: setup
 	@$(BUILD)/venv/bin/python -m pytest -m series
+
+check-upstream: kernels
+	@$(BUILD)/venv/bin/python -m pytest tests/option/test_upstream.py
 
 check-debug:
 	@tools/setup.sh --check --vm

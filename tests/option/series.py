@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The lab's kernel with the first patches of the series: one tree that goes from patch to patch."""
+"""The lab's kernel with the first patches of the series: one tree that goes from patch to patch.
+
+It begins as a copy of the lab's kernel with its objects; only what the patches touch is compiled.
+"""
 
 import os
 import re
@@ -13,7 +16,8 @@ from hetlab.build import kernel
 from hetlab.paths import BUILD, KERNEL_DIR
 
 WORK = BUILD / "series"
-SOURCE, OUT, APPLIED = WORK / "src", WORK / "um", WORK / "applied"
+SOURCE, APPLIED = WORK / "src", WORK / "applied"
+OUT = SOURCE / "um"  # below the source, as the lab's kernel has it: objects know files relative to there
 MAIL = re.compile(r"^From [0-9a-f]+ Mon Sep 17 00:00:00 2001$", re.M)
 CONFIGS = [KERNEL_DIR / "config" / name for name in ("lab.config", "santacruz.config")]
 QUIET = {"MAKEFLAGS": "", "MFLAGS": "", "LC_ALL": "C"}
@@ -75,14 +79,21 @@ def _configure() -> None:
     assert "CONFIG_TCP_SANTACRUZ=y" in (OUT / ".config").read_text().splitlines()
 
 
+def _begin() -> None:
+    """The lab's kernel, source and objects."""
+    base = kernel.kernel(Console(stderr=True))
+    for old in (SOURCE, APPLIED, OUT):
+        shutil.rmtree(old, ignore_errors=True)
+    kernel.run(["cp", "-a", str(base.source), str(SOURCE)], WORK / "copy.log", "copying the lab's kernel")
+    (SOURCE / base.out.name).rename(OUT)
+    APPLIED.mkdir()
+
+
 def build(first: int) -> kernel.Kernel:
-    """The lab's kernel with the first patches of the series; the first time of all takes as long as any kernel."""
+    """The lab's kernel with the first patches of the series."""
     with kernel.locked(WORK):
-        if not kernel.complete(SOURCE, "Makefile"):
-            shutil.rmtree(APPLIED, ignore_errors=True)
-            kernel.unpack(Console(stderr=True), SOURCE, sorted((KERNEL_DIR / "patches").glob("*.patch")))
-        APPLIED.mkdir(exist_ok=True)
-        OUT.mkdir(exist_ok=True)
+        if not (kernel.complete(OUT, "linux") and APPLIED.is_dir()):
+            _begin()
         _go_to(first)
         _configure()
         _make("linux", "modules")

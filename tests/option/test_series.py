@@ -29,7 +29,8 @@ SINCE = {path.name: int(parse(str(path), path.read_text(), Env(4, True)).directi
 def played(first: int) -> host.Points:
     """Every script against the kernel with the first patches."""
     k = series.build(first)
-    return host.play(k.executable, kernel.modules(Console(stderr=True), k), host.our_scripts())
+    words = host.command(host.our_scripts())
+    return host.points(host.play(k.executable, kernel.modules(Console(stderr=True), k), words))
 
 
 @pytest.mark.parametrize("first", PATCHES)

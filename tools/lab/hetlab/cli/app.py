@@ -267,6 +267,10 @@ def packet_command(
         Path | None, typer.Option(metavar="DIR", help="record SCRIPT-ipvN.pcap there, times since the script began")
     ] = None,
     verbose: Annotated[bool, typer.Option(help="print every packet in the notation of scripts")] = False,
+    packetdrill: Annotated[bool, typer.Option(help="by packetdrill's rules: the kernel's own scripts")] = False,
+    sysctl: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="set for each script; repeatable")
+    ] = None,
     wall_limit: Annotated[
         float, typer.Option(metavar="SECONDS", min=1, max=86_400, help="stop after this much real time")
     ] = 600,
@@ -278,11 +282,12 @@ def packet_command(
     from hetlab.machines.exec_uml import execute
     from hetlab.packet import host
 
-    host.check(scripts)
+    host.check(scripts, packetdrill)
     k = kernel.kernel(err, patched, debug)
     modules = kernel.modules(err, k)
     programs.tools(err)
-    raise typer.Exit(execute(k.executable, modules, host.command(scripts, ip, pcap_dir, verbose), wall_limit))
+    words = host.command(scripts, ip, pcap_dir, verbose, packetdrill=packetdrill, sysctls=sysctl or ())
+    raise typer.Exit(execute(k.executable, modules, words, wall_limit))
 
 
 @app.command("list")

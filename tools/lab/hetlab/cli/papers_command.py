@@ -98,6 +98,6 @@ def play(scripts: list[Path], instead: Sequence[Path] = ()) -> dict[tuple[bool, 
     found: dict[tuple[bool, str, int], bool] = {}
     for patched in (False, True) if scripts else ():
         k = kernel.kernel(err, patched)
-        points = host.play(k.executable, kernel.modules(err, k, instead=instead), scripts)
-        found |= {(patched, *key): held for key, (held, _said) in points.items()}
+        output = host.play(k.executable, kernel.modules(err, k, instead=instead), host.command(scripts))
+        found |= {(patched, *key): held for key, (held, _said) in host.points(output).items()}
     return found

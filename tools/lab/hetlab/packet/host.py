@@ -5,6 +5,7 @@ import functools
 import io
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from hetlab.errors import LabError
@@ -17,20 +18,29 @@ from hetlab.paths import TOP, VENV
 FOLDERS = (TOP / "tests" / "packet", TOP / "tests" / "option" / "packet")
 VERSIONS = (4, 6)
 POINT = re.compile(r"^(ok|not ok) \d+ - (\S+) ipv(\d)$")
+PACKET = re.compile(r"^# [\d.]+ [<>] ")
 Points = dict[tuple[str, int], tuple[bool, str]]
 
 
-def check(scripts: list[Path]) -> None:
+def check(scripts: list[Path], packetdrill: bool = False) -> None:
     """Understand every script in every variant before a machine is started."""
     for path in scripts:
         if not path.is_file():
             raise LabError(f"{path}: no such file")
         for version in VERSIONS:
             for patched in (False, True):
-                parse(str(path), path.read_text(), Env(version, patched))
+                parse(str(path), path.read_text(), Env(version, patched, packetdrill))
 
 
-def command(scripts: list[Path], ip: str | None, pcap_dir: Path | None, verbose: bool) -> list[str]:
+def command(
+    scripts: list[Path],
+    ip: str | None = None,
+    pcap_dir: Path | None = None,
+    verbose: bool = False,
+    *,
+    packetdrill: bool = False,
+    sysctls: Sequence[str] = (),
+) -> list[str]:
     """What the machine runs."""
     words = [str(VENV / "bin" / "python"), "-m", "hetlab.packet.guest"]
     if ip:
@@ -38,7 +48,8 @@ def command(scripts: list[Path], ip: str | None, pcap_dir: Path | None, verbose:
     if pcap_dir:
         pcap_dir.mkdir(parents=True, exist_ok=True)
         words.append(f"--pcap-dir={pcap_dir.resolve()}")
-    return [*words, *["--verbose"] * verbose, "--", *map(str, scripts)]
+    words += [*["--verbose"] * verbose, *["--packetdrill"] * packetdrill, *(f"--sysctl={s}" for s in sysctls)]
+    return [*words, "--", *map(str, scripts)]
 
 
 def our_scripts() -> list[Path]:
@@ -77,11 +88,23 @@ def points(output: str) -> Points:
     return found
 
 
-def play(executable: Path, modules: Path, scripts: list[Path], wall_limit_s: float = 600) -> Points:
-    """All scripts in one machine; LabError if it did not come to its end."""
+def traces(output: str) -> dict[tuple[str, int], str]:
+    """TAP of ``--verbose`` as (script, IP version): its packets, which stand before its line."""
+    found: dict[tuple[str, int], str] = {}
+    lines: list[str] = []
+    for line in output.splitlines():
+        if point := POINT.match(line):
+            found[point[2], int(point[3])] = "\n".join(lines)
+            lines = []
+        else:
+            lines += [line] * bool(PACKET.match(line))
+    return found
+
+
+def play(executable: Path, modules: Path, words: list[str], wall_limit_s: float = 600) -> str:
+    """TAP of all scripts of a command() in one machine; LabError if it did not come to its end."""
     out = io.BytesIO()
-    words = command(scripts, None, None, False)
     status = exec_uml.execute(executable, modules, words, wall_limit_s, out)
     if status not in (0, 1):
         raise LabError(f"packet scripts: {shlex.join(words)} ended with {status}")
-    return points(out.getvalue().decode())
+    return out.getvalue().decode()

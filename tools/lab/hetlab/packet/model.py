@@ -3,6 +3,7 @@
 
 import re
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from hetlab.errors import LabError
 from hetlab.packet.option_text import seconds, show_options
@@ -15,10 +16,11 @@ class ScriptError(LabError):
 
 @dataclass(frozen=True)
 class Env:
-    """The variant of the script that is wanted: IP version, kernel."""
+    """The variant of the script that is wanted: IP version, kernel, whose rules."""
 
     version: int
     patched: bool
+    packetdrill: bool = False
 
     @property
     def marks(self) -> set[str]:
@@ -98,17 +100,18 @@ class Inject(Event):
     packet: Packet
 
 
-Argument = int | float | str | list[int] | None
+Argument: TypeAlias = "int | float | str | list[Argument] | dict[str, Argument] | None"
 
 
 @dataclass(frozen=True)
 class Call(Event):
-    """A system call and what it must return."""
+    """A system call and what it must return; ``blocks``: it returns only when it is done."""
 
     name: str
     args: tuple[Argument, ...]
     result: int
     errno: str | None
+    blocks: bool = False
 
     def show(self) -> str:
         """Roughly as written."""
@@ -140,6 +143,11 @@ class Settings:
     peer_isn: int = 1_000_000
     strict_options: bool = False
     ip: int | None = None
+
+    @classmethod
+    def of_packetdrill(cls, version: int) -> "Settings":
+        """What the kernel's ksft_runner.sh and packetdrill itself set."""
+        return cls(mtu=1500 if version == 4 else 1520, tolerance_usecs=4000, strict_options=True)
 
 
 @dataclass

@@ -29,7 +29,7 @@ from hetlab.packet.options import (
 Names = Mapping[str, Number]
 ALLOWED = (
     "options are: mss N, wscale N, sackOK, TS val N ecr N, nop, eol, sack A:B ..., scOK, "
-    "sc D:A [sn N ts SECONDS [g N w BITS]], hex 'fe04...'"
+    "sc D:A [sn N ts SECONDS [g N w BITS]], FO [COOKIE], md5 DIGEST, hex 'fe04...'"
 )
 SC = re.compile(
     r"sc\s+(?P<data>[^\s:]+):(?P<ack>\S+)"
@@ -112,6 +112,25 @@ def _hex(text: str, names: Names) -> Option:
         raise Fault(f"'{text}': allowed is hex 'BYTES'") from None
 
 
+def _fast_open(text: str, names: Names) -> Option:
+    """RFC 7413: a request, or a cookie in hexadecimal digits."""
+    return _named_bytes(34, text)
+
+
+def _md5(text: str, names: Names) -> Option:
+    """RFC 2385: the digest in hexadecimal digits."""
+    return _named_bytes(19, text)
+
+
+def _named_bytes(kind: int, text: str) -> Option:
+    word, _, digits = text.partition(" ")
+    try:
+        data = bytes.fromhex(digits)
+    except ValueError:
+        raise Fault(f"'{text}': allowed is {word} and hexadecimal digits") from None
+    return Hex(bytes((kind, 2 + len(data))) + data)
+
+
 def _mss(text: str, names: Names) -> Option:
     value = text[3:].strip()
     return Mss(_number("MSS" if value == "auto" else value, names, 0, 65535))
@@ -129,6 +148,8 @@ WITH_VALUE: dict[str, Callable[[str, Names], Option]] = {
     "sack": _sack,
     "sc": _sc,
     "hex": _hex,
+    "FO": _fast_open,
+    "md5": _md5,
 }
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import socket
 
+from hetlab.packet import messages
 from hetlab.packet.expr import Fault, Number, evaluate, whole
 from hetlab.packet.model import (
     CONDITIONS,
@@ -24,6 +25,7 @@ from hetlab.packet.model import (
     Packet,
     Script,
     ScriptError,
+    Settings,
     Shell,
     When,
 )
@@ -32,14 +34,19 @@ from hetlab.packet.options import MOD32, US, Frame, Option, encode
 
 CONDITION = re.compile(rf"\[({'|'.join(CONDITIONS)})\]\s*")
 COMMENT = re.compile(r"(^|\s)//.*")
-TIME = re.compile(r"(\*|\+?[\d.]+(?:~\+?[\d.]+)?)\s+")
+TIME = re.compile(r"(\*|\+?[\d.]+?(?:~\+?[\d.]+)?)(\.\.\.\+?[\d.]+)?\s+")
 CLOSED_BY = {"`": "`", "%{": "}%"}
 PACKET = re.compile(
     r"(?P<way>[<>])\s*(?:\[(?P<ecn>\w+)\]\s*)?(?P<flags>[SFRPEW.-]+)\s+(?P<seq>[^\s:]+):(?P<end>[^\s:]+)"
     r"\((?P<length>[^\s]+)\)(?:\s+ack\s+(?P<ack>\S+))?(?:\s+win\s+(?P<win>\S+))?(?:\s*<(?P<options>.*)>)?"
 )
 PACKET_FORM = "a packet is: < or > [ECN] FLAGS SEQ:END(LENGTH) [ack N] [win N] [<OPTIONS>]; flags are S F R P E W ."
-CALL = re.compile(r"(?P<name>\w+)\((?P<args>.*)\)\s*=\s*(?P<result>-1\s+(?P<errno>E\w+)(?:\s+\(.*\))?|[^()]+)")
+CALL = re.compile(
+    r"(?P<name>\w+)\((?P<args>.*)\)\s*=\s*(?P<result>-1\s+(?P<errno>E\w+)(?:\s+\(.*\))?|[^()]+?)(?:\s+\(flags .*\))?",
+    re.S,
+)
+# Of a structure: name=value, name(length)=value, or a value alone
+MEMBER = re.compile(r"(?:(?P<name>\w+)(?:\([^)]*\))?\s*=\s*)?(?P<value>.+)", re.S)
 ECN = ("noecn", "ect0", "ect1", "ce")
 DEFAULT_WIN = 65535
 UNMAPPED = Frame(0, 0, 0, 0, 0)
@@ -54,15 +61,15 @@ CONSTANTS: dict[str, Number] = {
     )
     for name in dir(module)
     if name.startswith(starts) and isinstance(getattr(module, name), int)
-}
+} | messages.CONSTANTS
 
 
 def _split(text: str) -> list[str]:
-    """Parts between commas that are not in quotes, brackets or parentheses."""
+    """Parts between commas that are not in quotes or brackets of any kind."""
     parts, depth, quote = [""], 0, ""
     for char in text:
         quote = "" if char == quote else char if not quote and char in "\"'" else quote
-        depth += 0 if quote else (char in "([") - (char in ")]")
+        depth += 0 if quote else (char in "([{") - (char in ")]}")
         if char == "," and not depth and not quote:
             parts.append("")
         else:
@@ -101,7 +108,10 @@ class Parser:
     def __init__(self, name: str, text: str, env: Env) -> None:
         self.script = Script(name, lines=text.splitlines())
         self.env = env
+        if env.packetdrill:
+            self.script.settings = Settings.of_packetdrill(env.version)
         self.names = names_of(env, self.script.settings.mtu)
+        self.blocks = False
         self.line = 0
 
     def parse(self) -> Script:
@@ -129,7 +139,8 @@ class Parser:
                     kind = Shell if opening == "`" else Code
                     self.script.events.append(kind(first, when or NOW, body))
                 return
-        self._simple(COMMENT.sub("", text).strip(), first, when, wanted)
+        text = COMMENT.sub("", text).strip()
+        self._simple(self._until_closed(text) if "(" in text and when else text, first, when, wanted)
 
     def _simple(self, text: str, first: int, when: When | None, wanted: bool) -> None:
         """What ends with its line."""
@@ -151,10 +162,17 @@ class Parser:
             if found[1] == "unpatched" and found[2] not in VERDICTS:
                 raise Fault(f"unpatched: {found[2]}: allowed are {' and '.join(VERDICTS)}")
 
-    @staticmethod
-    def _time(text: str) -> tuple[When | None, str]:
+    def _time(self, text: str) -> tuple[When | None, str]:
         found = TIME.match(text)
+        self.blocks = bool(found and found[2])
         return (parse_time(found[1]), text[found.end() :]) if found else (None, text)
+
+    def _until_closed(self, text: str) -> str:
+        """A call may go on in the next lines until its parentheses are closed."""
+        while text.count("(") > text.count(")") and self.line < len(self.script.lines):
+            text += " " + COMMENT.sub("", self.script.lines[self.line]).strip()
+            self.line += 1
+        return text
 
     def _until(self, text: str, closing: str) -> str:
         """What stands before a closing mark, on this line or a later one."""
@@ -209,7 +227,8 @@ class Parser:
         ack = None if field["ack"] is None else whole(field["ack"], self.names, -MOD32, 2 * MOD32)
         win = None if field["win"] is None else whole(field["win"], self.names, 0, 65535)
         flags = frozenset(field["flags"].replace("-", ""))
-        packet = Packet(flags, seq, length, ack, win, self._options(field["options"]), field["ecn"])
+        options = "" if field["options"] is None and self.env.packetdrill else field["options"]
+        packet = Packet(flags, seq, length, ack, win, self._options(options), field["ecn"])
         return Expect(first, when, packet) if field["way"] == ">" else self._injected(first, when, packet)
 
     @staticmethod
@@ -245,19 +264,21 @@ class Parser:
         code = found["errno"]
         if code is not None and not hasattr(errno, code):
             raise Fault(f"{code} is no error number")
-        names = CONSTANTS | self.names
+        names = CONSTANTS | self.names | messages.ERRORS[self.env.version]
         result = -1 if code else whole(found["result"], names, -1, MOD32)
         args = tuple(self._argument(a, names) for a in _split(found["args"]))
-        return Call(first, when, found["name"], args, result, code)
+        return Call(first, when, found["name"], args, result, code, self.blocks)
 
-    @staticmethod
-    def _argument(text: str, names: dict[str, Number]) -> Argument:
+    def _argument(self, text: str, names: dict[str, Number]) -> Argument:
         if text == "...":
             return None
         if text[:1] in "\"'" and text[-1:] == text[:1] and len(text) > 1:
             return text[1:-1]
         if text.startswith("[") and text.endswith("]"):
-            return [whole(part, names, -MOD32, MOD32) for part in _split(text[1:-1])]
+            return [self._argument(part, names) for part in _split(text[1:-1])]
+        if text.startswith("{") and text.endswith("}"):
+            fields = (MEMBER.fullmatch(part) for part in _split(text[1:-1]))
+            return {f["name"] or str(i): self._argument(f["value"], names) for i, f in enumerate(fields) if f}
         return evaluate(text, names)
 
 

@@ -8,15 +8,18 @@ that no line takes fails the script as soon as no later line could take it.
 
 import contextlib
 import io
+import os
 import re
 import subprocess
 import textwrap
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 
 from hetlab.packet import wire
-from hetlab.packet.calls import SERVICE_PORT, CallError, Sockets
+from hetlab.packet.calls import SERVICE_PORT, Sockets
 from hetlab.packet.facts import NAMES, Mib, tcp_info
+from hetlab.packet.messages import CallError
 from hetlab.packet.model import Call, Code, Env, Event, Expect, Inject, Packet, Script, Shell, When, stamp
 from hetlab.packet.options import MOD32, Frame, Raw, Sc, Timestamp
 from hetlab.packet.trace import Trace
@@ -35,6 +38,8 @@ class Failure(Exception):
 class Player:
     """One run of one script."""
 
+    to_the_end = True  # a packet after the last line is a fault
+
     def __init__(self, script: Script, env: Env, tun: Tun, clock: Clock, trace: Trace) -> None:
         self.script, self.env, self.tun, self.clock, self.trace = script, env, tun, clock, trace
         self.sockets = Sockets(env.version, script.settings.isn)
@@ -46,6 +51,8 @@ class Player:
         self.sc_origin_us: int | None = None
         self.base_us = 0
         self.names: dict[str, object] = {}
+        self.folder: Path | None = None
+        self.variables: dict[str, str] = {}
 
     def play(self) -> None:
         """All events, then nothing may be left over."""
@@ -65,7 +72,7 @@ class Player:
                     self._wait_for(event)
                     actions[type(event)](event)
             self._collect()
-            if self.queue:
+            if self.queue and self.to_the_end:
                 self._fail(self.script.events[-1], "after this line the kernel sent a packet", None, self.queue[0])
         finally:
             self.sockets.close()
@@ -111,7 +118,9 @@ class Player:
             if segment is None:
                 continue
             self.trace.write(data, segment.at_us)
-            self.ports = self.ports or (segment.remote_port, segment.local_port)
+            segment = self._seen(segment)
+            if self.ports is None or segment.packet.flags == {"S"}:
+                self.ports = segment.remote_port, segment.local_port
             if "S" in segment.packet.flags:
                 self.isn = segment.packet.seq
             self.queue.append(segment)
@@ -154,11 +163,12 @@ class Player:
         self._wait(high + tolerance, True)
         if not self.queue:
             self._fail(event, f"the kernel sent nothing up to {self._now()}", (low, high), None)
-        segment = self.queue.popleft()
+        segment = self._whole(self.queue.popleft(), event.packet, high + tolerance)
         self._learn_timestamp(event.packet, segment)
         self._learn_clock(event.packet, segment)
         strict = self.script.settings.strict_options
-        faults = wire.differences(event.packet, segment.packet, self._outgoing(), strict, tolerance)
+        wanted = self._wanted(event.packet, segment)
+        faults = wire.differences(wanted, segment.packet, self._outgoing(), strict, tolerance)
         if segment.at_us < low - tolerance and event.when.low is not None:
             faults.append("time (too early)")
         elif segment.at_us > high + tolerance:
@@ -181,14 +191,33 @@ class Player:
     def _now(self) -> str:
         return stamp(self.clock.now_us())
 
+    # What other rules for scripts change
+
+    def _seen(self, segment: Segment) -> Segment:
+        """A packet of the kernel as it is to be compared."""
+        return segment
+
+    def _whole(self, segment: Segment, _packet: Packet, _until_us: int) -> Segment:
+        """What stands for one packet of the script."""
+        return segment
+
+    def _wanted(self, packet: Packet, _segment: Segment) -> Packet:
+        """What the script expects in the place of a packet of the kernel."""
+        return packet
+
+    def _sent(self, packet: Packet) -> Packet:
+        """A packet of the peer as it is to be sent."""
+        return packet
+
     # Events of ours
 
     def _inject(self, event: Inject) -> None:
         ports = self.ports or (REMOTE_PORT, SERVICE_PORT)
         self.ports = ports
-        data = wire.build(event.packet, self._mapped(event.packet), self.env.version, ports)
+        packet = self._sent(event.packet)
+        data = wire.build(packet, self._mapped(packet), self.env.version, ports)
         self.trace.write(data, self.clock.now_us())
-        self.trace.say(self.clock.now_us(), "<", event.packet)
+        self.trace.say(self.clock.now_us(), "<", packet)
         self.tun.send(data)
         self._collect()
 
@@ -208,7 +237,8 @@ class Player:
 
     def _shell(self, event: Event) -> None:
         assert isinstance(event, Shell)
-        done = subprocess.run(["bash", "-c", event.command], capture_output=True, text=True, check=False)
+        words, variables = ["bash", "-c", event.command], os.environ | self.variables
+        done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=self.folder, env=variables)
         if done.returncode:
             output = (done.stdout + done.stderr).strip()
             raise Failure(f"{self.script.where(event)}: `{event.command}` ended with {done.returncode}: {output}")

@@ -21,6 +21,7 @@ from hetlab.packet.wire import LOCAL, PREFIX
 NS = 1_000_000_000
 CLONE_NEWNET = 0x40000000
 TUNSETIFF = 0x400454CA
+TUNSETOFFLOAD, TUN_OFFLOADS = 0x400454D0, 0x01 | 0x02 | 0x04  # checksums, TSO of both IP versions
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
 TFD_NONBLOCK = os.O_NONBLOCK
 TFD_TIMER_ABSTIME = 1
@@ -73,6 +74,10 @@ class Tun:
         write_sysctl(f"net/ipv6/conf/{DEVICE}/router_solicitations", "0")
         addresses = [f"addr add {LOCAL[v]}/{PREFIX[v]} dev {DEVICE}{' nodad' * (v == 6)}" for v in LOCAL]
         ip_batch(["link set lo up", f"link set {DEVICE} mtu {mtu} up", *addresses])
+
+    def accept_large(self) -> None:
+        """From now on the kernel hands over what it would leave to a card to cut and to sum up (TSO)."""
+        _checked(libc.ioctl(self.fd, TUNSETOFFLOAD, TUN_OFFLOADS), "TUNSETOFFLOAD")
 
     def send(self, data: bytes) -> None:
         """Hand a packet to the kernel, at this instant."""

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Instructions are counted, not estimated: the same again, and next to nothing more where the option is off."""
+
+import importlib
+import sys
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from hetlab.build import programs
+from hetlab.build.kernel import OPTION_PATCH
+from hetlab.paths import TOP
+
+sys.path.insert(0, str(TOP / "tools" / "bench"))
+option_steps: Any = importlib.import_module("option_steps")
+
+pytestmark = [
+    pytest.mark.virtual,
+    pytest.mark.skipif(not OPTION_PATCH.is_file(), reason="this tree has no santacruz_opt.patch"),
+]
+
+
+def counted(variant: str) -> dict[str, float]:
+    """A few packets in the middle of a transfer."""
+    console, (_, mode) = Console(stderr=True), option_steps.VARIANTS[variant]
+    option_steps.build_counter()
+    programs.tools(console)
+    case = option_steps.Case("transfer", option_steps.transfer(mode).command, 1000, 30)
+    return option_steps.measure(console, variant, case)
+
+
+def test_counts_repeat_and_off_costs_next_to_nothing() -> None:
+    unpatched, off, used = counted("unpatched"), counted("off"), counted("in use")
+    assert counted("off") == off
+    assert unpatched["tcp_v4_rcv"] > 50
+    assert 0 < sum(off.values()) / sum(unpatched.values()) - 1 < 0.005
+    assert not any(name.startswith("tcp_sc") for name in (*unpatched, *off))
+    assert used["tcp_sc_rcv"] > 10
+
+
+def test_too_few_packets_are_an_error() -> None:
+    case = option_steps.Case("transfer", option_steps.transfer("-").command, 1_000_000, 1)
+    with pytest.raises(option_steps.LabError, match="ended too early"):
+        option_steps.measure(Console(stderr=True), "unpatched", case)

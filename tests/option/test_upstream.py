@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Other people's tests: the kernel's own packetdrill scripts, unmodified, as its source has them.
+
+They are played by our player (hetlab.packet.packetdrill) against the kernel without and with
+santacruz_opt.patch, there with net.ipv4.tcp_santacruz 0, 1 and 2. All must hold, and every packet
+must be the same at the same microsecond as without the patch. Their peer does not know the option:
+what 1 changes is the SYN, which the player takes care of.
+"""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from hetlab.build import kernel
+from hetlab.machines import exec_uml
+from hetlab.packet import host
+
+pytestmark = [
+    pytest.mark.virtual,
+    pytest.mark.skipif(not kernel.OPTION_PATCH.is_file(), reason="this tree has no santacruz_opt.patch"),
+]
+FOLDER = Path("tools/testing/selftests/net/packetdrill")
+# Scripts of Debian's 6.12; should a later one have more, they are played too
+KNOWN = 22
+MODES = ("unpatched", "0", "1", "2")
+
+
+@pytest.fixture(scope="module")
+def scripts() -> list[Path]:
+    """All of them."""
+    return sorted((kernel.kernel(Console(stderr=True)).source / FOLDER).glob("*.pkt"))
+
+
+@pytest.fixture(scope="module")
+def outcome(scripts: list[Path]) -> dict[str, str]:
+    """TAP with all packets, by mode."""
+    found = {}
+    for mode in MODES:
+        k = kernel.kernel(Console(stderr=True), patched=mode != "unpatched")
+        sysctls = [f"net.ipv4.tcp_santacruz={mode}"] if mode != "unpatched" else []
+        words = host.command(scripts, verbose=True, packetdrill=True, sysctls=sysctls)
+        found[mode] = host.play(k.executable, kernel.modules(Console(stderr=True), k), words)
+    return found
+
+
+def test_all_are_there(scripts: list[Path], outcome: dict[str, str]) -> None:
+    assert len(scripts) >= KNOWN
+    for output in outcome.values():
+        assert set(host.points(output)) == {(path.name, version) for path in scripts for version in host.VERSIONS}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_hold(outcome: dict[str, str], mode: str) -> None:
+    wrong = {key: said for key, (held, said) in host.points(outcome[mode]).items() if not held}
+    assert not wrong, "\n".join(f"{name} ipv{version}:\n{said}" for (name, version), said in wrong.items())
+
+
+@pytest.mark.parametrize("mode", MODES[1:])
+def test_same_packets_at_the_same_time(outcome: dict[str, str], mode: str) -> None:
+    before, now = (host.traces(outcome[name]) for name in ("unpatched", mode))
+    for key, packets in before.items():
+        assert packets.count(" > ") >= 2, key
+        assert now[key] == packets, key
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "fault"),
+    [
+        ("> P. 1:4001(4000) ack 1", "> P. 1:4002(4001) ack 1", "wrong length"),
+        ("ee_data=0", "ee_data=7", "the control messages are"),
+        ("> S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,", "> S. 0:0(0) ack 1 <mss 1460,sackOK,nop,nop,", "wrong options"),
+    ],
+)
+def test_a_script_that_is_wrong_fails(scripts: list[Path], tmp_path: Path, was: str, now: str, fault: str) -> None:
+    source = next(path for path in scripts if path.name == "tcp_zerocopy_basic.pkt")
+    text = source.read_text().replace(was, now, 1)
+    assert text != source.read_text()
+    for name in ("defaults.sh", "set_sysctls.py"):
+        (tmp_path / name).symlink_to(source.parent / name)
+    (tmp_path / "wrong.pkt").write_text(text)
+    k, out = kernel.kernel(Console(stderr=True)), io.BytesIO()
+    words = host.command([tmp_path / "wrong.pkt"], packetdrill=True)
+    assert exec_uml.execute(k.executable, kernel.modules(Console(stderr=True), k), words, 600, out) == 1
+    points = host.points(out.getvalue().decode())
+    assert [held for held, _ in points.values()] == [False, False]
+    assert all(fault in said for _, said in points.values())

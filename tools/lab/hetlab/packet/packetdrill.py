@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Scripts of packetdrill as the kernel's selftests have them, unmodified.
+
+What packetdrill does otherwise than our player: shell commands run beside the script; the kernel
+hands over whole TSO packets, and several in a row count as one that is as long; a packet without a
+list of options has none; the peer's SYN gives its initial sequence number; timestamps are not
+checked, but an echo in an injected packet is mapped to what the kernel sent; what the kernel sends
+after the last line does not matter. That the kernel offers the Santa Cruz option in its SYN is what
+net.ipv4.tcp_santacruz=1 is for, and taken away before anything is compared.
+"""
+
+import dataclasses
+import os
+from pathlib import Path
+
+from hetlab.packet.model import Packet
+from hetlab.packet.options import MOD32, Option, Raw, ScOk, Timestamp
+from hetlab.packet.player import Player
+from hetlab.packet.wire import Segment
+
+
+class Packetdrill(Player):
+    """One run of one script of packetdrill's."""
+
+    to_the_end = False
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.folder = Path(self.script.name).resolve().parent
+        self.variables = {"PACKETDRILL_PID": str(os.getpid())}
+        self.stamps: dict[int, int] = {}
+        self.tun.accept_large()
+
+    def _seen(self, segment: Segment) -> Segment:
+        options = tuple(option for option in segment.options if not isinstance(option, ScOk))
+        return dataclasses.replace(segment, packet=dataclasses.replace(segment.packet, options=options))
+
+    def _whole(self, segment: Segment, packet: Packet, until_us: int) -> Segment:
+        while segment.packet.length < packet.length:
+            self._wait(until_us, True)
+            have = segment.packet
+            if not self.queue or self._heads(self.queue[0].packet, 0) != self._heads(have, have.length):
+                break
+            more = self.queue.popleft().packet.length
+            segment = dataclasses.replace(segment, packet=dataclasses.replace(have, length=have.length + more))
+        return segment
+
+    @staticmethod
+    def _heads(packet: Packet, length: int) -> tuple[object, ...]:
+        """What two packets in a row that count as one have in common."""
+        return packet.flags, packet.ack, packet.options, packet.ecn, (packet.seq + length) % MOD32
+
+    def _wanted(self, packet: Packet, segment: Segment) -> Packet:
+        have = next((o.val for o in segment.options if isinstance(o, Timestamp)), None)
+        want = packet.options or ()
+        self.stamps |= {
+            o.val: have for o in want if isinstance(o, Timestamp) and o.val is not None and have is not None
+        }
+        options = tuple(Timestamp(None, o.ecr) if isinstance(o, Timestamp) else o for o in want)
+        return packet if packet.options is None else dataclasses.replace(packet, options=options)
+
+    def _sent(self, packet: Packet) -> Packet:
+        if "S" in packet.flags:
+            self.script.settings.peer_isn += packet.seq
+            packet = dataclasses.replace(packet, seq=0)
+        return dataclasses.replace(packet, options=tuple(map(self._echo, packet.options or ())))
+
+    def _echo(self, option: Option) -> Option:
+        if isinstance(option, Timestamp) and option.ecr in self.stamps:
+            return Timestamp(option.val, Raw(self.stamps[option.ecr]))
+        return option
