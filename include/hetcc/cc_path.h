@@ -16,6 +16,8 @@
 #define CC_PATH_WAIT		4
 /* A probe holds the window down by this part, and by the queue */
 #define CC_PATH_HOLD		8
+/* ... but to no fewer segments: with two a lost ACK leaves nothing to clock by (as BBR) */
+#define CC_PATH_HOLD_MIN	4U
 
 /**
  * cc_path_least_us() - waits up to this long count as no queue on any path
@@ -88,7 +90,8 @@ static inline void cc_path_hold(struct sock *sk, const struct minrtt_probe *p,
 	*wnd = cwnd;
 	cwnd = fixed_mul_div(cwnd, p->min_us,
 			     max(tp->srtt_us >> 3, p->min_us));
-	tcp_snd_cwnd_set(tp, max(cwnd - cwnd / CC_PATH_HOLD, CC_WINDOW_MIN));
+	cwnd = max(cwnd - cwnd / CC_PATH_HOLD, CC_PATH_HOLD_MIN);
+	tcp_snd_cwnd_set(tp, min(cwnd, *wnd));
 }
 
 /*
@@ -117,17 +120,21 @@ static inline void cc_path_restore(struct sock *sk, u32 wnd)
 }
 
 /*
- * At once it would leave as one burst, of the whole queue that the probe has emptied;
- * slow start lets out two packets for each that arrives. In a recovery the module
- * decides.
+ * At once it would leave as one burst, of the whole queue that the probe has emptied.
+ * Slow start lets out two packets for each that arrives, from the burst on that any
+ * connection begins with. In a recovery the module decides.
  */
 static inline void cc_path_release(struct sock *sk, u32 wnd)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (inet_csk(sk)->icsk_ca_state > TCP_CA_Disorder)
+	if (inet_csk(sk)->icsk_ca_state > TCP_CA_Disorder) {
 		cc_path_restore(sk, wnd);
-	else if (tp->snd_ssthresh < wnd)
+		return;
+	}
+	tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp),
+				 min_t(u32, wnd, TCP_INIT_CWND)));
+	if (tp->snd_ssthresh < wnd)
 		WRITE_ONCE(tp->snd_ssthresh, wnd);
 }
 
