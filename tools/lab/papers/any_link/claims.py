@@ -235,5 +235,6 @@ def sweep(e: Evidence) -> Verdict:
         good &= enough >= NEARLY_ALL and min(ratios.values()) >= LEAST_OF_ANY
         worst = sorted(ratios, key=lambda number: ratios[number])[:WORST_TOLD]
         told = [f"{ratios[i]:.2f} of {bests[i]} ({draws.draw(draws.SEED, i).title})" for i in worst]
-        said.append(f"{cc}: {enough:.2f} of the draws, median {np.median(list(ratios.values())):.2f}; {'; '.join(told)}")
+        median = np.median(list(ratios.values()))
+        said.append(f"{cc}: {enough:.2f} of the draws, median {median:.2f}; {'; '.join(told)}")
     return Verdict(bool(good), ". ".join(said))
