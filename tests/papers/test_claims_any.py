@@ -89,16 +89,16 @@ def test_claims_of_all_four_names() -> None:
 
 @pytest.mark.parametrize(("least", "others", "holds"), [(9, 9, True), (8, 10, False), (4, 10, False)])
 def test_drawn_links(tmp_path: Path, least: float, others: float, holds: bool) -> None:
-    """To the best in-tree goodput of the same draw, which has 10: one draw of 24 may be below 0.85, none below 0.5."""
+    """To the best in-tree goodput of the same draw, which has 10: 95 % of 16 are all."""
 
     def result(job: Job) -> Result:
         if job.cc not in any_link.BOTH:
             return {"flows": [{"goodput_mbit": 10 if job.cc == "bbr" else 1}]}
-        return {"flows": [{"goodput_mbit": least if job.name.endswith(("d003", "d017")) else others}]}
+        return {"flows": [{"goodput_mbit": least if job.name.endswith(("d003", "d013")) else others}]}
 
     judged = judge("any_link-sweep", tmp_path, result)
     assert judged.verdicts["timestamps"].holds is holds
-    assert least == others or "37.1 Mbit/s, 9.54 ms" in judged.verdicts["timestamps"].ours
+    assert least == others or "153 Mbit/s, 428 ms" in judged.verdicts["timestamps"].ours
 
 
 def test_draws_are_those_of_the_scenario() -> None:

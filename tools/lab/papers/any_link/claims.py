@@ -220,7 +220,8 @@ def drawn_mbit(e: Evidence, cc: str, number: int) -> float:
     "any_link-sweep",
     paper=f"{draws.DRAWS} links drawn at random: of the best in-tree goodput there 95 % have 0.85, and none below 0.5",
     needs=DRAWN.values(),
-    cost_s=900,
+    cause=causes.SWEEP,
+    cost_s=600,
 )
 def sweep(e: Evidence) -> Verdict:
     """hybla_ext and westwood_fr; the worst five of each are told, with the best there."""
