@@ -14,7 +14,7 @@ DEMO := real_networks-loss santacruz-asym geo
 DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas westwood hybla
 
 .PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
-	check-hostile check-vm check-debug check-quic check-series claims figures cost cpu-cost lint matrix prove distclean dkms-install \
+	check-cluster bench check-hostile check-vm check-debug check-quic check-series claims figures cost cpu-cost lint matrix prove distclean dkms-install \
 	dkms-uninstall deb dist docs docs-data gauntlet
 
 all: modules
@@ -55,6 +55,10 @@ help:
 	@echo "                     kmemleak: 15 minutes (docs/debug.md)"
 	@echo "make check-series    each patch of santacruz_opt.patch: compiled in and out,"
 	@echo "                     booted, its packet scripts (an hour at first)"
+	@echo "make check-cluster   one sweep here, by Dask's workers, Slurm, ssh: same bytes, with"
+	@echo "                     what breaks in between (docs/cluster.md): 10 minutes"
+	@echo "make bench           CPU time of the lab, ns-3 and ns-2 for one network: an hour,"
+	@echo "                     writes docs/data/speed.json"
 	@echo "make check-quic      flows of quic-go, quinn and aioquic (docs/quic.md)"
 	@echo "make claims          the papers' claims and thresholds of real networks, judged"
 	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
@@ -121,6 +125,13 @@ check-vm: kernel
 check-quic: kernel
 	@tools/setup.sh --check --quic
 	@$(BUILD)/venv/bin/python -m pytest -m quic
+
+check-cluster: kernels
+	@tools/setup.sh --check --cluster
+	@$(BUILD)/venv/bin/python -m pytest -m cluster
+
+bench: kernel
+	@tools/bench/speed.py
 
 check-series: setup
 	@$(BUILD)/venv/bin/python -m pytest -m series

@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.sched_setaffinity(0, {available[int(number) % len(available)]})
 
 
-PLACES = ("fast", "virtual", "build", "vm", "debug", "quic", "series")
+PLACES = ("fast", "virtual", "build", "vm", "debug", "quic", "series", "cluster")
 # Files of several minutes, the longest first: begun last, one worker would end alone with them
 LONG = ("papers", "judge_command", "unchanged", "kernel_selftests", "patch_build", "interop", "hosts", "candidates")
 

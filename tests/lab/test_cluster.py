@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """--cluster: batches, and workers of Dask with build folders of their own give the same bytes; one that dies, too."""
 
-import os
-import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clusters import Dask, dask, results, until
 from commands import Hetlab
 from hetlab.cli.planned import real_s
 from hetlab.engine import cluster, work
@@ -20,7 +17,6 @@ from hetlab.errors import LabError
 from hetlab.machines.runner import Outcome
 from hetlab.model import files, jobs
 from hetlab.model.job import Job
-from hetlab.paths import BUILD
 
 pytestmark = pytest.mark.fast
 HASHES = {"kernel": "k", "modules": "m"}
@@ -107,58 +103,25 @@ def test_two_workers_of_a_machine_have_two_cpus(monkeypatch: pytest.MonkeyPatch)
         assert {first, second} == {1000, 1001}
 
 
-def own_build(directory: Path) -> Path:
-    """A build folder with kernels, modules, tools of its own: copies, but of the environment and the sources."""
-    directory.mkdir()
-    (directory / "venv").symlink_to(BUILD / "venv")
-    for name in ("modules", "bin"):
-        subprocess.run(["cp", "-a", BUILD / name, directory / name], check=True)
-    for source in (BUILD / "kernel").glob("src-*"):
-        for built in source.glob("um-*"):
-            if (built / ".complete").exists():
-                to = directory / "kernel" / source.name / built.name
-                to.mkdir(parents=True)
-                (to / ".complete").touch()
-                subprocess.run(["cp", "-a", built / "linux", to / "linux"], check=True)
-                for needed in ("Makefile", ".complete"):
-                    (to.parent / needed).touch()
-    return directory
-
-
 @pytest.fixture
-def scheduler(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+def scheduler(tmp_path: Path) -> Iterator[Dask]:
     """A scheduler and two workers with build folders of their own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--host", address]
-    running = [subprocess.Popen(dask, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)]
-    for name in ("one", "two"):
-        env = os.environ | {"HETCC_BUILD": str(own_build(tmp_path / name))}
-        worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads=1", "--no-dashboard"]
-        told = [*worker, "--no-nanny", "--name", name, "--local-directory", str(tmp_path / f"dask-{name}")]
-        with open(tmp_path / f"{name}.log", "wb") as log:
-            running.append(subprocess.Popen(told, env=env, stdout=log, stderr=subprocess.STDOUT))
-    yield address, running
-    for process in running:
-        process.kill()
-        process.wait()
+    with dask(tmp_path) as running:
+        yield running
 
 
-def results(directory: Path) -> dict[str, bytes]:
-    """Every file of every run but what is of the clock."""
-    found = (path for path in directory.rglob("*.*") if path.is_file() and path.name != "run.json")
-    return {str(path.relative_to(directory)): path.read_bytes() for path in found}
+def raws(build: Path) -> list[Path]:
+    """What machines of the first worker left, one for each of its batches."""
+    return list((build / "one" / "run").glob("raw-*"))
 
 
 @pytest.mark.virtual
 def test_workers_give_the_same_bytes_and_a_dead_one_loses_nothing(
-    hetlab: Hetlab, tmp_path: Path, scheduler: tuple[str, list[subprocess.Popen[bytes]]]
+    hetlab: Hetlab, tmp_path: Path, scheduler: Dask
 ) -> None:
-    address, running = scheduler
     words = ["run", "bulk", "--set", "duration_s=3", "--cc", "reno", "--cc", "santacruz", "--seeds", "3"]
     assert hetlab(*words, "--out", tmp_path / "here").returncode == 0
-    there = [*words, "--cluster", address, "--out"]
+    there = [*words, "--cluster", scheduler.address, "--out"]
     done = hetlab(*there, tmp_path / "there", "--store", tmp_path / "store")
     assert done.returncode == 0, done.stderr
     assert results(tmp_path / "there") == results(tmp_path / "here")
@@ -166,12 +129,9 @@ def test_workers_give_the_same_bytes_and_a_dead_one_loses_nothing(
         assert list((tmp_path / name / "run").glob("raw-*")), "each of them had some"
 
     begun = subprocess.Popen([sys.executable, "-m", "hetlab", *there, tmp_path / "less"], stderr=subprocess.PIPE)
-    raw = tmp_path / "one" / "run"
-    before = len(list(raw.glob("raw-*")))
-    end = time.monotonic() + 60
-    while len(list(raw.glob("raw-*"))) == before and begun.poll() is None and time.monotonic() < end:
-        time.sleep(0.05)
-    running[1].send_signal(signal.SIGKILL)
+    before = len(raws(tmp_path))
+    until(lambda: len(raws(tmp_path)) > before, begun)
+    scheduler.workers[0].kill()
     _out, said = begun.communicate(timeout=300)
     assert begun.returncode == 0, said.decode()
     assert results(tmp_path / "less") == results(tmp_path / "here")

@@ -43,7 +43,7 @@ def test_rules(path: str, tests: set[str]) -> None:
         "tools/flowgen/tcp.c",
         "tools/lab/hetlab/errors.py",
         "tools/lab/hetlab/emulation/topo.py",
-        "tools/lab/hetlab/machines/guest/init.sh",
+        "tools/lab/hetlab/machines/guest/bin/mnexec",
         "tools/lab/hetlab/cli/app.py",
         "tools/lab/hetlab/nosuch.py",
         "tests/conftest.py",

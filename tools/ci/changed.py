@@ -36,6 +36,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "dkms.conf": ("tests/packaging",),
     "tests/README": ("tests/style",),
     "tests/candidates/": ("tests/candidates", "tests/judge"),
+    "tests/cluster/": (),  # make check-cluster
     "tests/estimators/": ("tests/estimators",),
     "tests/judge/": ("tests/judge",),
     "tests/lab/": ("tests/lab",),

@@ -36,7 +36,7 @@ def lab_digest() -> str:
     code = [path for top in below for path in ([top] if top.is_file() else sorted(top.rglob("*")))]
     own = [path for path in code if path.is_file() and path.suffix != ".pyc"]
     programs = sorted((TOP / "tools" / "bpf").glob("*.c"))
-    return files_digest([*own, *programs, *(BIN / name for name in ("flowgen", "hetprobe", "hetreplay"))])
+    return files_digest([*own, *programs, *(BIN / name for name in ("flowgen", "hetprobe", "hetreplay", "hetinit"))])
 
 
 def host_hashes() -> dict[str, str]:

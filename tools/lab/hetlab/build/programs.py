@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Build what runs in a machine beside its kernel: traffic tools and BPF programs."""
+"""Build what runs in a machine beside its kernel: traffic tools, its first process, BPF programs."""
 
+import compileall
 import os
 import shutil
 from pathlib import Path
@@ -10,11 +11,16 @@ from rich.console import Console
 from hetlab.build import packed
 from hetlab.build.kernel import locked, run
 from hetlab.errors import LabError
-from hetlab.paths import BIN, BUILD, LINK_PROGRAM, TOP, skew_object
+from hetlab.paths import BIN, BUILD, LAB, LINK_PROGRAM, TOP, skew_object
 
 
 def tools(console: Console) -> Path:
-    """flowgen, hetprobe and hetreplay; make decides whether there is anything to do; a pack has them."""
+    """flowgen, hetprobe, hetreplay and hetinit; make decides whether there is anything to do; a pack has them.
+
+    Python leaves no byte code in a machine, and no host imports what runs there: without it each machine would compile
+    that again, for a tenth of a second.
+    """
+    compileall.compile_dir(LAB / "hetlab" / "emulation", quiet=2)
     if packed.manifest():
         return BIN
     BIN.mkdir(parents=True, exist_ok=True)

@@ -52,7 +52,20 @@ def _queue(kind: str, number: str) -> Any:
     if number and not (number.isdecimal() and int(number)):
         raise LabError(f"--cluster {kind}:{number}: not a number of jobs")
     made = dask_jobqueue.SLURMCluster() if kind == "slurm" else dask_jobqueue.PBSCluster()
-    made.scale(jobs=int(number or QUEUED_JOBS))
+
+    async def submitted() -> None:
+        """scale() leaves what the batch system refuses in a log, and one would wait for a worker in vain."""
+        while len(made.worker_spec) < int(number or QUEUED_JOBS):
+            made.worker_spec.update(made.new_worker_spec())
+        try:
+            await made._correct_state()
+        except RuntimeError:
+            made._created.clear()  # its end would fail for workers that never began
+            made.workers.clear()
+            made.worker_spec.clear()
+            raise
+
+    made.sync(submitted)
     return made
 
 

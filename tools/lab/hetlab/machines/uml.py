@@ -94,7 +94,7 @@ def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int
         "rootfstype=hostfs",
         "rootflags=/",
         "rw",
-        f"init={GUEST}/init.sh",
+        f"init={BIN}/hetinit",
         "time-travel=inf-cpu",
         f"time-travel-start={EPOCH_NS}",
         f"random.lab_seed={BOOT_SEED}",
