@@ -16,6 +16,8 @@
 #define CC_PATH_WAIT		4
 /* A probe holds the window down by this part, and by the queue */
 #define CC_PATH_HOLD		8
+/* ... but to no fewer segments: with two a lost ACK leaves nothing to clock by (as BBR) */
+#define CC_PATH_HOLD_MIN	4U
 
 /**
  * cc_path_least_us() - waits up to this long count as no queue on any path
@@ -88,26 +90,51 @@ static inline void cc_path_hold(struct sock *sk, const struct minrtt_probe *p,
 	*wnd = cwnd;
 	cwnd = fixed_mul_div(cwnd, p->min_us,
 			     max(tp->srtt_us >> 3, p->min_us));
-	tcp_snd_cwnd_set(tp, max(cwnd - cwnd / CC_PATH_HOLD, CC_WINDOW_MIN));
+	cwnd = max(cwnd - cwnd / CC_PATH_HOLD, CC_PATH_HOLD_MIN);
+	tcp_snd_cwnd_set(tp, min(cwnd, *wnd));
 }
 
 /*
  * The window after a probe; a queue of its own does not come back. Round trips that
  * the probe has not made shorter were no queue.
  */
-static inline void cc_path_release(struct sock *sk,
-				   const struct minrtt_probe *p, u32 wnd,
-				   enum minrtt_probe_event event)
+static inline u32 cc_path_window(const struct sock *sk,
+				 const struct minrtt_probe *p, u32 wnd,
+				 enum minrtt_probe_event event)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 cwnd = tcp_snd_cwnd(tp);
 
 	cwnd = fixed_mul_div(cwnd + cwnd / (CC_PATH_HOLD - 1),
 			     max(tp->srtt_us >> 3, p->min_us), p->min_us);
-	if (event == MINRTT_PROBE_EMPTY)
-		wnd = min(wnd, cwnd);
+	return event == MINRTT_PROBE_EMPTY ? min(wnd, cwnd) : wnd;
+}
+
+static inline void cc_path_restore(struct sock *sk, u32 wnd)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
 	tcp_snd_cwnd_set(tp, wnd);
 	if (inet_csk(sk)->icsk_ca_state > TCP_CA_Disorder)
+		WRITE_ONCE(tp->snd_ssthresh, wnd);
+}
+
+/*
+ * At once it would leave as one burst, of the whole queue that the probe has emptied.
+ * Slow start lets out two packets for each that arrives, from the burst on that any
+ * connection begins with. In a recovery the module decides.
+ */
+static inline void cc_path_release(struct sock *sk, u32 wnd)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (inet_csk(sk)->icsk_ca_state > TCP_CA_Disorder) {
+		cc_path_restore(sk, wnd);
+		return;
+	}
+	tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp),
+				 min_t(u32, wnd, TCP_INIT_CWND)));
+	if (tp->snd_ssthresh < wnd)
 		WRITE_ONCE(tp->snd_ssthresh, wnd);
 }
 
@@ -123,7 +150,7 @@ static inline void cc_path_abort(struct sock *sk, struct minrtt_probe *p,
 	if (!p->probing)
 		return;
 	minrtt_probe_abort(p);
-	cc_path_release(sk, p, wnd, MINRTT_PROBE_OTHERS);
+	cc_path_restore(sk, wnd);
 }
 
 /* What ACKs wait for then is part of the longer path */
@@ -159,7 +186,7 @@ static inline void cc_path_round(struct sock *sk, struct minrtt_probe *p,
 	else if (event == MINRTT_PROBE_BEGIN)
 		cc_path_hold(sk, p, wnd);
 	else if (probed && !p->probing)
-		cc_path_release(sk, p, *wnd, event);
+		cc_path_release(sk, cc_path_window(sk, p, *wnd, event));
 }
 
 #endif /* HETCC_CC_PATH_H */

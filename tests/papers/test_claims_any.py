@@ -8,6 +8,8 @@ import pytest
 from harness import Result, judge
 from hetlab.claims import evaluate
 from hetlab.model.job import Job
+from papers.any_link import claims as any_link
+from papers.any_link import draws
 
 pytestmark = pytest.mark.fast
 
@@ -83,3 +85,28 @@ def test_claims_of_all_four_names() -> None:
         f"any_link-beside-reno-{name}"
         for name in ("hybla_ext", "hybla_paper", "westwood_fr", "westwood_gfr", "hybla_ext-rtt0")
     ]
+
+
+@pytest.mark.parametrize(("least", "others", "holds"), [(9, 9, True), (8, 10, False), (4, 10, False)])
+def test_drawn_links(tmp_path: Path, least: float, others: float, holds: bool) -> None:
+    """To the best in-tree goodput of the same draw, which has 10: 95 % of 16 are all."""
+
+    def result(job: Job) -> Result:
+        if job.cc not in any_link.BOTH:
+            return {"flows": [{"goodput_mbit": 10 if job.cc == "bbr" else 1}]}
+        return {"flows": [{"goodput_mbit": least if job.name.endswith(("d003", "d013")) else others}]}
+
+    judged = judge("any_link-sweep", tmp_path, result)
+    assert judged.verdicts["timestamps"].holds is holds
+    assert least == others or "153 Mbit/s, 428 ms" in judged.verdicts["timestamps"].ours
+
+
+def test_draws_are_those_of_the_scenario() -> None:
+    """The file is what the generator makes, and all are in the ranges of the claim."""
+    file = Path(draws.__file__).with_name("scenarios") / "sweep.toml"
+    assert file.read_text() == draws.scenario(draws.SEED, draws.DRAWS)
+    assert draws.scenario(2, 3) != draws.scenario(draws.SEED, 3)
+    for number in range(1, 201):
+        of = draws.draw(draws.SEED, number)
+        assert 1 <= of.rate_mbit <= 200 and 5 <= of.rtt_ms <= 800 and of.queue_pkts >= draws.LEAST_QUEUE_PKTS
+        assert 0.1 <= of.queue_bdp <= 4 and 0 <= of.loss_percent <= 3

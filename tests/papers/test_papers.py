@@ -65,6 +65,13 @@ def test_bandwidth_estimate_up_to_100_mbit(run_json: Run, tmp_path: Path) -> Non
     assert {key: value for key, value in found.items() if value[0] < fr.MOSTLY} == {}
 
 
+def test_after_a_probe_the_window_is_no_burst(run_json: Run, tmp_path: Path) -> None:
+    """Of 5343 packets at once the sender's own queue of 1000 would drop 4343, the bottleneck's none."""
+    name = f"faster_recovery-bwe-fast@merged[{fr.RATE}=1000]"
+    (r,) = run_json(name, "--cc", "westwood_fr", "--set", "duration_s=3", "--out", tmp_path)
+    assert r["flows"][0]["retransmits"] == 0
+
+
 def test_paper_rules_by_parameters(run_json: Run, tmp_path: Path) -> None:
     """Start-up ends at the second packet, so the ramp is linear: 1.42 x 948/1000 of payload in the paper."""
     cc = "santacruz@paper:n_op=1.5"

@@ -15,6 +15,13 @@ LEARNS = (
     "window stays above what the path takes, and losses in two round trips halve it twice"
 )
 JITTER = (
-    "in slots no packet comes near the minimum round trip for rounds, which looks like a queue that stands: losses "
-    "there count as congestion, and probes hold the window down"
+    "at rho of 1 hybla_ext grows as Reno, a segment a round trip, and a random loss beside a queue that stands takes "
+    "half: in slots of 10 ms 3 of 47 losses from 5 s on, at 138 to 162 segments where 140 fill the link, and it takes "
+    "3 s to come back; at the start slow start drops 330 packets"
+)
+SWEEP = (
+    "bbr answers no loss below 20 %. westwood_fr is not paced: where a window of hundreds of segments has ten random "
+    "losses and more, some lie beside waits of its own bursts and count as a full queue's, and what recovery has left "
+    "of the window is halved again (d006: 1120 to 140 segments within a second, eight such cuts in 30 s). hybla_ext at "
+    "rho of 1 to 1.5 grows by so many segments a round trip after each cut (d009: 12 to 88, where 82 fill the link)"
 )
