@@ -58,7 +58,7 @@ help:
 	@echo "make check-upstream  the kernel's own packetdrill scripts, with and without the"
 	@echo "                     patch; part of make check"
 	@echo "make check-cluster   one sweep here, by Dask's workers, Slurm, ssh: same bytes, with"
-	@echo "                     what breaks in between (docs/cluster.md): 10 minutes"
+	@echo "                     what breaks in between (docs/cluster.md): half an hour"
 	@echo "make bench           CPU time of the lab, ns-3 and ns-2 for one network: an hour,"
 	@echo "                     writes docs/data/speed.json"
 	@echo "make check-quic      flows of quic-go, quinn and aioquic (docs/quic.md)"
