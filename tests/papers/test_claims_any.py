@@ -8,6 +8,7 @@ import pytest
 from harness import Result, judge
 from hetlab.claims import evaluate
 from hetlab.model.job import Job
+from papers import drawn
 from papers.any_link import claims as any_link
 from papers.any_link import draws
 
@@ -108,5 +109,5 @@ def test_draws_are_those_of_the_scenario() -> None:
     assert draws.scenario(2, 3) != draws.scenario(draws.SEED, 3)
     for number in range(1, 201):
         of = draws.draw(draws.SEED, number)
-        assert 1 <= of.rate_mbit <= 200 and 5 <= of.rtt_ms <= 800 and of.queue_pkts >= draws.LEAST_QUEUE_PKTS
+        assert 1 <= of.rate_mbit <= 200 and 5 <= of.rtt_ms <= 800 and of.queue_pkts >= drawn.LEAST_QUEUE_PKTS
         assert 0.1 <= of.queue_bdp <= 4 and 0 <= of.loss_percent <= 3

@@ -10,9 +10,9 @@ import numpy as np
 from hetlab.claims.evaluate import Verdict
 from hetlab.claims.evidence import Evidence, RunKey
 from hetlab.model.result import known
+from papers import drawn
 from papers.any_link import causes, draws
 from papers.common import claim, goodput, point, row, tcp
-from papers.real_networks.draws import name
 
 HYBLA, HYBLA_PAPER, FR, GFR = "hybla_ext", "hybla_paper", "westwood_fr", "westwood_gfr"
 BOTH = (HYBLA, FR)
@@ -203,7 +203,7 @@ def border(e: Evidence) -> Verdict:
 
 IN_TREE = ("reno", "cubic", "bbr", "illinois", "westwood", "hybla")
 DRAWN = {
-    (cc, number, seed): replace(RunKey(f"any_link-sweep@{name(number)}", cc), seed=seed)
+    (cc, number, seed): replace(RunKey(f"any_link-sweep@{drawn.name(number)}", cc), seed=seed)
     for number in range(1, draws.DRAWS + 1)
     for seed in draws.RUN_SEEDS
     for cc in (*BOTH, *IN_TREE)

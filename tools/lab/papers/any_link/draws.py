@@ -5,16 +5,14 @@ Run as a program (``python -m papers.any_link.draws --seed 2 > sweep2.toml``) it
 for each draw; the one in scenarios is that of the defaults.
 """
 
-import argparse
 import random
 from dataclasses import dataclass
 from typing import Any
 
-from papers.real_networks.draws import PACKET_BITS, name, toml
+from papers import drawn
 
 DRAWS, SEED = 16, 1
 RUN_SEEDS = (1, 2)
-LEAST_QUEUE_PKTS = 5  # a queue of 0.1 BDP may be no packet at all
 HEAD = """# SPDX-License-Identifier: GPL-2.0
 # By python -m papers.any_link.draws --seed {seed} --draws {draws}
 base = "any_link-common"
@@ -41,7 +39,7 @@ class Draw:
     @property
     def queue_pkts(self) -> int:
         """Length of the queue."""
-        return max(round(self.queue_bdp * self.rate_mbit * self.rtt_ms * 1e3 / PACKET_BITS), LEAST_QUEUE_PKTS)
+        return drawn.queue_pkts(self.queue_bdp, self.rate_mbit, self.rtt_ms)
 
     @property
     def title(self) -> str:
@@ -72,18 +70,9 @@ def draw(seed: int, number: int) -> Draw:
 
 def scenario(seed: int, draws: int) -> str:
     """Text of the scenario."""
-    lines = [f"{name(i)} = {toml(draw(seed, i).keys())}\n" for i in range(1, draws + 1)]
-    return HEAD.format(seed=seed, draws=draws, run_seeds=list(RUN_SEEDS)) + "".join(lines)
-
-
-def main() -> None:
-    """Print a scenario."""
-    parser = argparse.ArgumentParser(description="Prints a scenario: networks drawn at random, a variant for each.")
-    parser.add_argument("--seed", type=int, default=SEED, help="another seed: other networks")
-    parser.add_argument("--draws", type=int, default=DRAWS, help="how many")
-    args = parser.parse_args()
-    print(scenario(args.seed, args.draws), end="")
+    head = HEAD.format(seed=seed, draws=draws, run_seeds=list(RUN_SEEDS))
+    return head + drawn.variants(draws, lambda number: draw(seed, number).keys())
 
 
 if __name__ == "__main__":
-    main()
+    drawn.main(scenario, SEED, DRAWS)

@@ -5,18 +5,16 @@ Run as a program (``python -m papers.real_networks.draws --seed 2 --draws 50 > s
 with a variant for each draw; the one in scenarios is that of the defaults.
 """
 
-import argparse
-import json
 import math
 import random
 from dataclasses import dataclass
 from typing import Any
 
+from papers import drawn
+
 DRAWS, SEED = 200, 1
 SETTLED_S = 10.0  # after any change
 FAST_MBIT = 100.0  # above it runs are shorter: a packet costs the same at any rate
-LEAST_QUEUE_PKTS = 5  # a queue of 0.3 BDP may be no packet at all
-PACKET_BITS = 12_000
 HEAD = """# SPDX-License-Identifier: GPL-2.0
 # By python -m papers.real_networks.draws --seed {seed} --draws {draws}
 base = "real_networks-common"
@@ -60,7 +58,7 @@ class Draw:
     @property
     def queue_pkts(self) -> int:
         """Length of the queue."""
-        return max(round(self.queue_bdp * self.rate_mbit * self.rtt_ms * 1e3 / PACKET_BITS), LEAST_QUEUE_PKTS)
+        return drawn.queue_pkts(self.queue_bdp, self.rate_mbit, self.rtt_ms)
 
     @property
     def title(self) -> str:
@@ -124,34 +122,10 @@ def _rounded(value: float) -> float:
     return round(value, 2 - math.floor(math.log10(value)))
 
 
-def name(number: int) -> str:
-    """The variant of a draw."""
-    return f"d{number:03d}"
-
-
-def toml(value: Any) -> str:
-    """A value as TOML, on one line."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    return json.dumps(value)
-
-
 def scenario(seed: int, draws: int) -> str:
     """Text of the scenario."""
-    lines = [f"{name(i)} = {toml(draw(seed, i).keys())}\n" for i in range(1, draws + 1)]
-    return HEAD.format(seed=seed, draws=draws) + "".join(lines)
-
-
-def main() -> None:
-    """Print a scenario."""
-    parser = argparse.ArgumentParser(description="Prints a scenario: networks drawn at random, a variant for each.")
-    parser.add_argument("--seed", type=int, default=SEED, help="another seed: other networks")
-    parser.add_argument("--draws", type=int, default=DRAWS, help="how many")
-    args = parser.parse_args()
-    print(scenario(args.seed, args.draws), end="")
+    return HEAD.format(seed=seed, draws=draws) + drawn.variants(draws, lambda number: draw(seed, number).keys())
 
 
 if __name__ == "__main__":
-    main()
+    drawn.main(scenario, SEED, DRAWS)

@@ -6,7 +6,7 @@ from math import isfinite
 
 from hetlab.claims.evaluate import Verdict
 from hetlab.claims.evidence import Evidence, RunKey
-from papers import common
+from papers import common, drawn
 from papers.common import claim
 from papers.real_networks import causes, draws
 from papers.real_networks import measured as m
@@ -181,7 +181,7 @@ m.each(
 LEAST_DRAW, NEARLY_ALL, LEAST_OF_ANY = 0.85, 0.95, 0.5
 FEW_DRAWS = 10
 WORST_TOLD = 10
-DRAWN = {i: common.need(f"real_networks-sweep@{draws.name(i)}", m.CC) for i in range(1, draws.DRAWS + 1)}
+DRAWN = {i: common.need(f"real_networks-sweep@{drawn.name(i)}", m.CC) for i in range(1, draws.DRAWS + 1)}
 
 
 def drawn_share(e: Evidence, number: int) -> float:
@@ -206,7 +206,7 @@ def _sweep(name: str, count: int, cost_s: int) -> None:
         shares = {i: drawn_share(e, i) for i in numbers}
         enough = sum(share >= LEAST_DRAW for share in shares.values()) / count
         worst = sorted(shares, key=lambda i: shares[i])[:WORST_TOLD]
-        told = "; ".join(f"{draws.name(i)} {shares[i]:.2f} ({draws.draw(draws.SEED, i).title})" for i in worst)
+        told = "; ".join(f"{drawn.name(i)} {shares[i]:.2f} ({draws.draw(draws.SEED, i).title})" for i in worst)
         good = enough >= NEARLY_ALL and min(shares.values()) >= LEAST_OF_ANY
         return Verdict(good, f"{enough:.3f} of the draws; seed {draws.SEED}, worst: {told}")
 
