@@ -128,11 +128,12 @@ check-quic: kernel
 	@tools/setup.sh --check --quic
 	@$(BUILD)/venv/bin/python -m pytest -m quic
 
-check-cluster: kernels
+check-cluster: kernel
 	@tools/setup.sh --check --cluster
 	@$(BUILD)/venv/bin/python -m pytest -m cluster
 
 bench: kernel
+	@tools/setup.sh --bench
 	@tools/bench/speed.py
 
 check-series: setup

@@ -36,17 +36,19 @@ VM_PACKAGES=(
 	bpftool cpio dkms linux-headers-6.12-amd64 linux-headers-amd64
 	qemu-system-x86
 )
+BENCH_PACKAGES=(g++ libns3-dev linux-perf ns2)
 CLUSTER_PACKAGES=(munge openssh-client openssh-server slurm-client slurmctld slurmd)
 
 usage()
 {
 	cat <<-EOF
-	usage: tools/setup.sh [--check] [--vm] [--quic] [--cluster] [--help]
+	usage: tools/setup.sh [--check] [--vm] [--quic] [--cluster] [--bench] [--help]
 	  Installs Debian packages (needs root when one is missing) and makes the
 	  Python environment build/venv ($VENV_MB MB).
 	  --check   also what 'make check' needs (compilers, headers, linters)
 	  --vm      also what machines under QEMU need ('hetlab run --on vm')
 	  --cluster also what 'make check-cluster' needs: Slurm, sshd
+	  --bench   also what 'make bench' needs: ns-3, ns-2, perf
 	  --quic    also the QUIC stacks quic-go, quinn and aioquic, built to build/quic
 	            (docs/quic.md): 3 minutes; needs Rust $RUST_MIN and Go $GO_MIN or later,
 	            which fetches the Go that quic-go wants
@@ -212,6 +214,7 @@ for arg in "$@"; do
 		steps+=(build_quic)
 		;;
 	--vm) wanted+=("${VM_PACKAGES[@]}") ;;
+	--bench) wanted+=("${BENCH_PACKAGES[@]}") ;;
 	--cluster) wanted+=("${CLUSTER_PACKAGES[@]}") ;;
 	*) usage >&2; exit 2 ;;
 	esac

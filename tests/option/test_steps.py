@@ -2,7 +2,6 @@
 """Instructions are counted, not estimated: the same again, and next to nothing more where the option is off."""
 
 import importlib
-import sys
 from typing import Any
 
 import pytest
@@ -10,9 +9,7 @@ from rich.console import Console
 
 from hetlab.build import programs
 from hetlab.build.kernel import OPTION_PATCH
-from hetlab.paths import TOP
 
-sys.path.insert(0, str(TOP / "tools" / "bench"))
 option_steps: Any = importlib.import_module("option_steps")
 
 pytestmark = [

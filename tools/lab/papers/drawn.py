@@ -4,15 +4,26 @@
 import argparse
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 PACKET_BITS = 12_000
 LEAST_QUEUE_PKTS = 5  # a queue of a part of the BDP may be no packet at all
 
 
-def queue_pkts(bdp: float, rate_mbit: float, rtt_ms: float) -> int:
-    """Length of a queue of so many bandwidth-delay products."""
-    return max(round(bdp * rate_mbit * rtt_ms * 1e3 / PACKET_BITS), LEAST_QUEUE_PKTS)
+@dataclass(frozen=True)
+class Network:
+    """A link that is drawn; ``rtt_ms``: the shorter round trip."""
+
+    rate_mbit: float
+    rtt_ms: float
+    queue_bdp: float
+    loss_percent: float
+
+    @property
+    def queue_pkts(self) -> int:
+        """Length of the queue."""
+        return max(round(self.queue_bdp * self.rate_mbit * self.rtt_ms * 1e3 / PACKET_BITS), LEAST_QUEUE_PKTS)
 
 
 def name(number: int) -> str:

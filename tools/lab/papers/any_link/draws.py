@@ -28,18 +28,8 @@ owd = false
 
 
 @dataclass(frozen=True)
-class Draw:
+class Draw(drawn.Network):
     """One network."""
-
-    rate_mbit: float
-    rtt_ms: float
-    queue_bdp: float
-    loss_percent: float
-
-    @property
-    def queue_pkts(self) -> int:
-        """Length of the queue."""
-        return drawn.queue_pkts(self.queue_bdp, self.rate_mbit, self.rtt_ms)
 
     @property
     def title(self) -> str:

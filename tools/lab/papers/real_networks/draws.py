@@ -35,14 +35,10 @@ bottleneck = "bottleneck.forward"
 
 
 @dataclass(frozen=True)
-class Draw:
+class Draw(drawn.Network):
     """One network: a link, one change of its delay, the receiver's clock; ``rtt_ms``: the shorter round trip."""
 
-    rate_mbit: float
-    rtt_ms: float
-    queue_bdp: float
     jitter_ms: float
-    loss_percent: float
     step_ms: float
     way: str
     step_s: float
@@ -54,11 +50,6 @@ class Draw:
         """Of what comes after the change there are some seconds, fewer of a fast link, but some round trips."""
         judged_s = max(3, 8 * self.rtt_ms / 1e3) if self.rate_mbit > FAST_MBIT else 8
         return round(self.step_s + SETTLED_S + judged_s, 3)
-
-    @property
-    def queue_pkts(self) -> int:
-        """Length of the queue."""
-        return drawn.queue_pkts(self.queue_bdp, self.rate_mbit, self.rtt_ms)
 
     @property
     def title(self) -> str:
