@@ -122,13 +122,14 @@ static inline void cc_path_restore(struct sock *sk, u32 wnd)
 /*
  * At once it would leave as one burst, of the whole queue that the probe has emptied.
  * Slow start lets out two packets for each that arrives, from the burst on that any
- * connection begins with. In a recovery the module decides.
+ * connection begins with. In a recovery the module decides; and where packets overtake
+ * each other, reductions for losses that were none would end slow start early.
  */
 static inline void cc_path_release(struct sock *sk, u32 wnd)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (inet_csk(sk)->icsk_ca_state > TCP_CA_Disorder) {
+	if (inet_csk(sk)->icsk_ca_state > TCP_CA_Disorder || tp->reord_seen) {
 		cc_path_restore(sk, wnd);
 		return;
 	}
