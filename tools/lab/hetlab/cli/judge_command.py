@@ -29,7 +29,7 @@ SEEDS, QUICK_SEEDS = 5, 3
 
 @dataclass(frozen=True)
 class Printing:
-    """How verdicts are told: JSON lines, another kind, or (neither) a table on the terminal."""
+    """How verdicts are printed: JSON lines, another kind, or (neither) a table on the terminal."""
 
     as_json: bool
     kind: str
