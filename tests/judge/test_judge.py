@@ -2,6 +2,7 @@
 """Measures of made-up runs that can be computed by hand, verdicts, and the cases of the gauntlet."""
 
 import io
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from hetlab import paths
 from hetlab.cli import judge as judging
 from hetlab.cli import tables
 from hetlab.errors import LabError
@@ -274,6 +276,22 @@ def test_every_case_of_the_gauntlet_can_be_run() -> None:
             assert {v for k, v in j.with_.items() if k in ("flow", "beside")} <= flows, one.id
             assert all(v <= sc.duration_s for k, v in j.with_.items() if k.endswith("_s") and not isinstance(v, str))
             assert j.source, one.id
+
+
+def test_every_criterion_of_rfc_9743_has_cases_that_exist() -> None:
+    """The table of docs/suites.md names cases or says why there are none; the cases name the criteria."""
+    every = {one.id: one for suite in ("", *case.suites()) for one in case.every(suite).values()}
+    text = (paths.TOP / "docs" / "suites.md").read_text().partition("## RFC 9743")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:3] for line in text.splitlines() if re.match(r"\| (one|mixed|general|special)", line)]
+    assert len(rows) == 25
+    for criterion, cases in rows:
+        named = [every.get(name) for name in re.findall(r"\b(?:[a-l]-[a-z0-9-]+|bbr-b\d+)", cases)]
+        groups = [case.select([], [letter], quick=False) for letter in re.findall(r"\b[A-L]\b", cases)]
+        assert None not in named and (named or groups or "none" in cases), criterion
+    covered = " ".join(one.covers for one in every.values())
+    numbered = {"S": 5, "M": 5, "G": 3, "X": 12}
+    wanted = [f"{letter}{n + 1}" for letter, most in numbered.items() for n in range(most)]
+    assert [c for c in wanted if not re.search(rf"\b{c}\b", covered)] == ["X7", "X11"]
 
 
 def test_variants_of_a_file_are_cases() -> None:
