@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The scorecard: one HTML file that needs nothing but itself. Tables without scripts, curves with uPlot."""
 
-import re
 import shlex
 from collections.abc import Sequence
 from itertools import groupby
@@ -46,9 +45,13 @@ def write(
     found: Found,
     cells: Sequence[Cell],
     changes: Sequence[Difference] = (),
+    asked: Sequence[str] = (),
 ) -> Path:
-    """Write the scorecard of these congestion controls; ``changes``: from the first to the second, if that is asked."""
-    sections = [_section(case, labels, found[case.id], cells) for case in cases]
+    """Write the scorecard of these congestion controls; ``changes``: from the first to the second, if that is asked.
+
+    ``asked``: arguments of hetlab judge that name them, as they were given, for the command that repeats a case.
+    """
+    sections = [_section(case, labels, found[case.id], cells, asked) for case in cases]
     points = points_for(of[0] for case in cases for of in found[case.id].values() if of)
     drawn = {
         case.id: charts.case(point_of(case)[1], {label: found[case.id].get(label, []) for label in labels}, points)
@@ -113,7 +116,9 @@ def _word(case: Case, label: str, cells: Sequence[Cell]) -> Word:
     return passed(_of(case, label, cells))
 
 
-def _section(case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cells: Sequence[Cell]) -> dict[str, Any]:
+def _section(
+    case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cells: Sequence[Cell], asked: Sequence[str]
+) -> dict[str, Any]:
     """What the page says of a case without scripts."""
     point, sc = point_of(case)
     rows = [
@@ -121,7 +126,6 @@ def _section(case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cel
         for j in case.judge
     ]
     seeds = sorted({run.result.seed for of in runs.values() for run in of})
-    words = ["tools/hetlab", "judge", *(re.sub(r" \(\d+\)$", "", label) for label in labels), *_named(case)]
     return {
         "case": case,
         "title": point.scenario.title,
@@ -129,7 +133,7 @@ def _section(case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cel
         "rows": rows,
         "seeds": seeds,
         "drawing": _inline(style.drawn(network.network(sc), "svg", letters=True).decode()),
-        "command": shlex.join(words),
+        "command": shlex.join(["tools/hetlab", "judge", *asked, *_named(case)]),
     }
 
 
