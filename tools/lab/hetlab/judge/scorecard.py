@@ -3,9 +3,9 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -36,6 +36,55 @@ ENVIRONMENT = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """A case in the first table: what became of each congestion control."""
+
+    case: Case
+    words: Sequence[Word]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of cases, and for each congestion control how many it passed of how many that ask for something."""
+
+    name: str
+    rows: Sequence[GroupRow]
+    counts: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A verdict as text: median, interval and seeds, rank; empty where there is none."""
+
+    word: Word
+    text: str
+    spread: str = ""
+    rank: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a case asks, its limit as text, and the verdict of each congestion control."""
+
+    asked: Judgement
+    limit: str
+    cells: Sequence[Shown]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A case on the page; ``drawing``: its network as SVG, ``command``: what repeats it."""
+
+    case: Case
+    title: str
+    note: str
+    rows: Sequence[Row]
+    seeds: Sequence[int]
+    drawing: str
+    command: str
 
 
 def write(
@@ -93,18 +142,14 @@ def write_matrix(path: Path, labels: Sequence[str], found: Found, squares: Seque
     return _save(path, html)
 
 
-def _groups(cases: Sequence[Case], labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, Any]]:
+def _groups(cases: Sequence[Case], labels: Sequence[str], cells: Sequence[Cell]) -> list[Group]:
     """Of each group the cases, and how many each congestion control passed."""
-    found: list[dict[str, Any]] = []
+    found = []
     for name, members in groupby(cases, key=lambda case: case.group):
-        rows: list[dict[str, Any]] = [
-            {"case": case, "words": [_word(case, label, cells) for label in labels]} for case in members
-        ]
-        counts = [
-            (sum(row["words"][i] == "pass" for row in rows), sum(row["words"][i] != "value" for row in rows))
-            for i in range(len(labels))
-        ]
-        found.append({"name": name, "rows": rows, "counts": counts})
+        rows = [GroupRow(case, [_word(case, label, cells) for label in labels]) for case in members]
+        columns = [[row.words[i] for row in rows] for i in range(len(labels))]
+        counts = [(words.count("pass"), len(words) - words.count("value")) for words in columns]
+        found.append(Group(name, rows, counts))
     return found
 
 
@@ -118,23 +163,20 @@ def _word(case: Case, label: str, cells: Sequence[Cell]) -> Word:
 
 def _section(
     case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cells: Sequence[Cell], asked: Sequence[str]
-) -> dict[str, Any]:
+) -> Section:
     """What the page says of a case without scripts."""
     point, sc = point_of(case)
-    rows = [
-        {"asked": j, "limit": _limit_text(j), "cells": [_cell(cell, case, j) for cell in _row(case, j, labels, cells)]}
-        for j in case.judge
-    ]
+    rows = [Row(j, _limit_text(j), [_cell(cell) for cell in _row(case, j, labels, cells)]) for j in case.judge]
     seeds = sorted({run.result.seed for of in runs.values() for run in of})
-    return {
-        "case": case,
-        "title": point.scenario.title,
-        "note": point.scenario.note,
-        "rows": rows,
-        "seeds": seeds,
-        "drawing": _inline(style.drawn(network.network(sc), "svg", letters=True).decode()),
-        "command": shlex.join(["tools/hetlab", "judge", *asked, *_named(case)]),
-    }
+    return Section(
+        case=case,
+        title=point.scenario.title,
+        note=point.scenario.note,
+        rows=rows,
+        seeds=seeds,
+        drawing=_inline(style.drawn(network.network(sc), "svg", letters=True).decode()),
+        command=shlex.join(["tools/hetlab", "judge", *asked, *_named(case)]),
+    )
 
 
 def _named(case: Case) -> list[str]:
@@ -148,12 +190,12 @@ def _row(case: Case, j: Judgement, labels: Sequence[str], cells: Sequence[Cell])
     return [by_label[label] for label in labels]
 
 
-def _cell(cell: Cell, case: Case, j: Judgement) -> dict[str, Any]:
+def _cell(cell: Cell) -> Shown:
     ours = cell.ours
     if ours is None:
-        return {"word": cell.word, "text": "none", "spread": "", "rank": ""}
+        return Shown(cell.word, "none")
     spread = "" if ours.low == ours.high else f"{ours.low:.3g} to {ours.high:.3g}, {ours.n} seeds"
-    return {"word": cell.word, "text": f"{ours.median:.3g}", "spread": spread, "rank": str(rank(cell) or "")}
+    return Shown(cell.word, f"{ours.median:.3g}", spread, str(rank(cell) or ""))
 
 
 def _limit_text(j: Judgement) -> str:
