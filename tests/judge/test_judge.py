@@ -311,7 +311,7 @@ def test_variants_of_a_file_are_cases() -> None:
 
 def test_goodput_of_transfers_counts_until_they_have_ended(seen: Seen) -> None:
     """10 MB in 4.5 s of a run of 20 s are 17.6 Mbit/s on the page, not 4."""
-    flows = [replace(flow, end_s=10.0) for flow in seen.result.flows]
+    flows = tuple(replace(flow, end_s=10.0) for flow in seen.result.flows)
     ended = replace(seen, result=replace(seen.result, flows=flows))
     assert charts._point_of(seen)[1] == pytest.approx(seen.megabits(None, 0, 20) / 20, rel=1e-3)
     assert charts._point_of(ended)[1] == pytest.approx(seen.megabits(None, 0, 10) / 10, rel=1e-3)
