@@ -13,7 +13,7 @@ HETLAB := tools/hetlab
 DEMO := real_networks-loss santacruz-asym geo
 DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas westwood hybla
 
-.PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
+.PHONY: all modules modules_install clean help setup kernel kernel-patched kernels demo check check-fast check-changed \
 	check-cluster check-hostile check-vm check-debug check-quic check-series check-upstream claims figures bench cost cpu-cost \
 	lint matrix prove distclean dkms-install dkms-uninstall deb dist docs docs-data gauntlet
 
@@ -84,8 +84,10 @@ setup:
 kernel: setup
 	@$(HETLAB) kernel
 
-kernels: kernel
+kernel-patched: kernel
 	@$(HETLAB) kernel --patched
+
+kernels: kernel-patched
 	@$(HETLAB) kernel --patched --debug
 
 # Every congestion control of the kernel and of this tree, and a rank for the next one: quick cases and two long ones;
@@ -141,23 +143,23 @@ bench: kernel
 check-series: setup
 	@$(BUILD)/venv/bin/python -m pytest -m series
 
-check-upstream: kernels
+check-upstream: kernel-patched
 	@$(BUILD)/venv/bin/python -m pytest tests/option/test_upstream.py
 
 check-debug:
 	@tools/setup.sh --check --vm
 	@$(BUILD)/venv/bin/python -m pytest -s -m debug
 
-claims figures: kernels
+claims figures: kernel-patched
 	@$(HETLAB) $@
 
 docs: setup
 	@$(BUILD)/venv/bin/python tools/docs/make_docs.py write
 
-docs-data: kernels
+docs-data: kernel-patched
 	@$(BUILD)/venv/bin/python tools/docs/make_docs.py data $(NAME)
 
-cost: kernels
+cost: kernel-patched
 	@$(BUILD)/venv/bin/python tools/bench/option_cost.py
 
 cpu-cost:
