@@ -13,7 +13,7 @@ HETLAB := tools/hetlab
 DEMO := real_networks-loss santacruz-asym geo
 DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas westwood hybla
 
-.PHONY: all modules modules_install clean help setup kernel kernels demo check check-fast check-changed \
+.PHONY: all modules modules_install clean help setup kernel kernel-patched kernels demo check check-fast check-changed \
 	check-cluster check-hostile check-vm check-debug check-quic check-series check-upstream claims figures bench cost cpu-cost \
 	lint matrix prove distclean dkms-install dkms-uninstall deb dist docs docs-data gauntlet
 
@@ -66,7 +66,8 @@ help:
 	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
 	@echo "make gauntlet        quick cases of hetlab judge for the kernel's controls"
 	@echo "                     and ours (half an hour): docs/data/gauntlet.jsonl and"
-	@echo "                     $(BUILD)/gauntlet/scorecard.html; QUICK= for all cases"
+	@echo "                     $(BUILD)/gauntlet/scorecard.html; QUICK= for all cases,"
+	@echo "                     CCS=... for some of them"
 	@echo "make docs            write the numbers of docs/data into README and docs"
 	@echo "make docs-data       measure them again; NAME=... one of docs/data alone"
 	@echo "make cost            what the Santa Cruz option costs: bytes, merging, CPU time"
@@ -83,20 +84,23 @@ setup:
 kernel: setup
 	@$(HETLAB) kernel
 
-kernels: kernel
+kernel-patched: kernel
 	@$(HETLAB) kernel --patched
+
+kernels: kernel-patched
 	@$(HETLAB) kernel --patched --debug
 
 # Every congestion control of the kernel and of this tree, and a rank for the next one: quick cases and two long ones;
-# QUICK= for all cases (hours)
+# QUICK= for all cases (hours), CCS= for some congestion controls: the others' verdicts stay
 QUICK ?= --quick --case l-85 --case g-starlink
 IN_TREE := reno cubic bbr bic cdg dctcp highspeed htcp hybla illinois lp nv scalable vegas veno westwood yeah
 OURS := santacruz westwood_fr westwood_gfr hybla_ext hybla_paper
+CCS ?= $(IN_TREE) $(OURS)
 gauntlet: kernel
 	@mkdir -p $(BUILD)/gauntlet
-	@$(HETLAB) judge $(IN_TREE) $(OURS) $(QUICK) --out $(BUILD)/gauntlet --json > $(BUILD)/gauntlet/verdicts || \
+	@$(HETLAB) judge $(CCS) $(QUICK) --out $(BUILD)/gauntlet --json > $(BUILD)/gauntlet/verdicts || \
 		[ $$? = 1 ]  # 1: some case is failed by somebody
-	@mv $(BUILD)/gauntlet/verdicts docs/data/gauntlet.jsonl
+	@$(BUILD)/venv/bin/python tools/docs/make_docs.py verdicts $(BUILD)/gauntlet/verdicts
 
 demo: kernel
 	@rm -rf $(BUILD)/demo
@@ -139,23 +143,23 @@ bench: kernel
 check-series: setup
 	@$(BUILD)/venv/bin/python -m pytest -m series
 
-check-upstream: kernels
+check-upstream: kernel-patched
 	@$(BUILD)/venv/bin/python -m pytest tests/option/test_upstream.py
 
 check-debug:
 	@tools/setup.sh --check --vm
 	@$(BUILD)/venv/bin/python -m pytest -s -m debug
 
-claims figures: kernels
+claims figures: kernel-patched
 	@$(HETLAB) $@
 
 docs: setup
 	@$(BUILD)/venv/bin/python tools/docs/make_docs.py write
 
-docs-data: kernels
+docs-data: kernel-patched
 	@$(BUILD)/venv/bin/python tools/docs/make_docs.py data $(NAME)
 
-cost: kernels
+cost: kernel-patched
 	@$(BUILD)/venv/bin/python tools/bench/option_cost.py
 
 cpu-cost:

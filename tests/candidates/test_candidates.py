@@ -40,7 +40,7 @@ def test_a_change_of_the_file_is_another_result(run_json: Run, hetlab: Hetlab, t
 
 
 def test_a_name_that_is_in_use(hetlab: Hetlab, tmp_path: Path) -> None:
-    """Of the kernel, or of another file: it gets another one, and that is told."""
+    """Of the kernel, or of another file: it gets another one, and that is reported."""
     for name, text in (("a", "cubic"), ("b", "aimd")):
         (tmp_path / f"tcp_{name}.c").write_text(AIMD.read_text().replace('"aimd"', f'"{text}"'))
     files = (tmp_path / "tcp_a.c", tmp_path / "tcp_b.c", AIMD)
@@ -79,7 +79,7 @@ def test_a_changed_module_of_this_tree_beside_the_original(hetlab: Hetlab, tmp_p
 
 
 def test_code_for_kernels_of_other_years(hetlab: Hetlab, tmp_path: Path) -> None:
-    """Written as for Linux 3.15 to 6.7, of one file or several folders: built and run unchanged, each change told."""
+    """Written as for Linux 3.15 to 6.7, of one file or several folders: built, run unchanged, each change reported."""
     years = sorted(SOURCES.with_name("years").glob("tcp_*.c"))
     words = [word for file in (*years, SOURCES.with_name("years") / "parts") for word in ("--cc", file)]
     done = hetlab("run", "bulk", "--set", "duration_s=3", *words, "--json", "--out", tmp_path)

@@ -2,6 +2,7 @@
 """Measures of made-up runs that can be computed by hand, verdicts, and the cases of the gauntlet."""
 
 import io
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -15,10 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from hetlab import paths
 from hetlab.cli import judge as judging
 from hetlab.cli import tables
 from hetlab.errors import LabError
-from hetlab.judge import case, compare, curves, limits, matrix, measures, plan, scorecard, states, verdict
+from hetlab.judge import case, charts, compare, curves, limits, matrix, measures, plan, scorecard, states, verdict
 from hetlab.judge.seen import PAYLOAD_SHARE, Seen
 from hetlab.model import files
 from hetlab.model.jobs import Variant
@@ -276,6 +278,22 @@ def test_every_case_of_the_gauntlet_can_be_run() -> None:
             assert j.source, one.id
 
 
+def test_every_criterion_of_rfc_9743_has_cases_that_exist() -> None:
+    """The table of docs/suites.md names cases or says why there are none; the cases name the criteria."""
+    every = {one.id: one for suite in ("", *case.suites()) for one in case.every(suite).values()}
+    text = (paths.TOP / "docs" / "suites.md").read_text().partition("## RFC 9743")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:3] for line in text.splitlines() if re.match(r"\| (one|mixed|general|special)", line)]
+    assert len(rows) == 25
+    for criterion, cases in rows:
+        named = [every.get(name) for name in re.findall(r"\b(?:[a-l]-[a-z0-9-]+|bbr-b\d+)", cases)]
+        groups = [case.select([], [letter], quick=False) for letter in re.findall(r"\b[A-L]\b", cases)]
+        assert None not in named and (named or groups or "none" in cases), criterion
+    covered = " ".join(one.covers for one in every.values())
+    numbered = {"S": 5, "M": 5, "G": 3, "X": 12}
+    wanted = [f"{letter}{n + 1}" for letter, most in numbered.items() for n in range(most)]
+    assert [c for c in wanted if not re.search(rf"\b{c}\b", covered)] == ["X7", "X11"]
+
+
 def test_variants_of_a_file_are_cases() -> None:
     """tcpeval: all that its tables have, but 802.11g; the page's command names the variant."""
     found = case.every("tcpeval")
@@ -289,6 +307,14 @@ def test_variants_of_a_file_are_cases() -> None:
         assert web == pytest.approx(load, rel=1e-4)
     assert scorecard._named(found["tcpeval-ac-60"]) == ["--suite", "tcpeval", "--case", "tcpeval-ac-60"]
     assert scorecard._named(case.every()["a-20"]) == ["--case", "a-20"]
+
+
+def test_goodput_of_transfers_counts_until_they_have_ended(seen: Seen) -> None:
+    """10 MB in 4.5 s of a run of 20 s are 17.6 Mbit/s on the page, not 4."""
+    flows = tuple(replace(flow, end_s=10.0) for flow in seen.result.flows)
+    ended = replace(seen, result=replace(seen.result, flows=flows))
+    assert charts._point_of(seen)[1] == pytest.approx(seen.megabits(None, 0, 20) / 20, rel=1e-3)
+    assert charts._point_of(ended)[1] == pytest.approx(seen.megabits(None, 0, 10) / 10, rel=1e-3)
 
 
 @pytest.mark.parametrize(("runs", "points"), [(0, 400), (100, 400), (441, 113), (100_000, 50)])

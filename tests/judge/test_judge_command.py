@@ -63,6 +63,7 @@ def test_own_file_beside_the_kernels(hetlab: Hetlab, shared: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert {row["cc"] for row in rows} == {"aimd", "reno"} and {row["case"] for row in rows} == {"a-20"}
     page = (shared / "scorecard.html").read_text()
+    assert f"tools/hetlab judge {AIMD} reno --case a-20" in page, "as it was asked for: aimd is no name of the kernel's"
     assert len(page) < 5e6 and not re.search(r"(?:src|href)=[\"']?https?:", page)
     assert "\\begin{tabular}" in hetlab(*words, "--latex").stdout
 

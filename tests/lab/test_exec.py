@@ -76,7 +76,7 @@ POLLERS = {
 
 @pytest.mark.parametrize("what", POLLERS, ids=lambda what: what.replace(" ", "-"))
 def test_who_polls_sees_time_move(hetlab: Hetlab, what: str) -> None:
-    """A second of virtual time and little more, the same twice; who polled is told."""
+    """A second of virtual time and little more, the same twice; who polled is reported."""
     script = (
         f"import os, select, socket, threading, time\nbegun = time.time()\n{POLLERS[what]}\nprint(time.time() - begun)"
     )

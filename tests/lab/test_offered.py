@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Faults of parameters that are told before a machine boots."""
+"""Faults of parameters that are reported before a machine boots."""
 
 import re
 from pathlib import Path

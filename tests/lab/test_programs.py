@@ -55,7 +55,7 @@ def test_flood_ping_waits_for_the_answer(hetlab: Hetlab) -> None:
 
 
 def test_coursework_runs_unmodified(hetlab: Hetlab) -> None:
-    """net.iperf(), iperf3, ping and tc by hand in plain Mininet; which program polls is told."""
+    """net.iperf(), iperf3, ping and tc by hand in plain Mininet; which program polls is reported."""
     done = hetlab("exec", "--wall-limit", "200", "--", "python3", HERE / "coursework.py")
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])

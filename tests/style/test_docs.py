@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import verdicts
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -52,6 +53,20 @@ def test_numbers_are_those_of_the_data_files() -> None:
         [sys.executable, TOP / "tools" / "docs" / "make_docs.py", "check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+
+
+def test_verdicts_of_some_replace_theirs_alone() -> None:
+    """make gauntlet CCS=reno: its lines, whatever is asked by now; a new one comes last, and nobody has a rank."""
+
+    def row(case: str, cc: str, asked: str, median: float) -> verdicts.Row:
+        return {"case": case, "asked": asked, "cc": cc, "median": median, "rank": "1 of 2"}
+
+    old = [row(case, cc, "time", 1) for case in ("a", "b") for cc in ("reno", "mine")]
+    new = [row("a", cc, asked, 2) for cc in ("next", "reno") for asked in ("time", "drops")]
+    found = [tuple(r.values()) for r in verdicts.kept(old, new)]
+    assert found[:3] == [("a", "time", "reno", 2), ("a", "time", "mine", 1), ("a", "time", "next", 2)]
+    assert found[3:5] == [("a", "drops", "reno", 2), ("a", "drops", "next", 2)]
+    assert found[5:] == [("b", "time", "reno", 1), ("b", "time", "mine", 1)]
 
 
 def test_what_the_readme_calls_default_is() -> None:

@@ -3,6 +3,8 @@
 
     make_docs.py data [NAME...]   run what tables.toml asks for, write docs/data/NAME.json (all without a name)
     make_docs.py write            fill README and docs/*.md from docs/data, draw the picture of README
+    make_docs.py verdicts FILE    take what hetlab judge --json said of some congestion controls into
+                                  docs/data/gauntlet.jsonl; the others' verdicts stay
     make_docs.py check            status 1 and a diff if a file is not what ``write`` would make of it
 
 A place in a document is ``<!-- begin: make docs TEMPLATE -->`` to ``<!-- end -->``, each on a line of its own; what is
@@ -300,13 +302,16 @@ def data(names: list[str]) -> None:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("data", "write", "check"))
-    parser.add_argument("name", nargs="*", help="data files, without .json")
+    parser.add_argument("what", choices=("data", "write", "verdicts", "check"))
+    parser.add_argument("name", nargs="*", help="data: data files, without .json; verdicts: the file")
     given = parser.parse_args()
     if given.what == "data":
         data(given.name)
     elif given.what == "write":
         write()
+    elif given.what == "verdicts":
+        for name in given.name:
+            verdicts.keep(Path(name), "gauntlet")
     elif found := list(differences()):
         print("\n".join(found))
         sys.exit("make docs: these are not what docs/data says: run 'make docs'")

@@ -23,6 +23,29 @@ def rows(name: str) -> list[Row]:
     return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
 
 
+def kept(old: list[Row], new: list[Row]) -> list[Row]:
+    """Old verdicts with new ones in place of those of the same case and congestion control, in the order of the old.
+
+    Without ranks: these would be places among the old.
+    """
+    again = {(row["case"], row["cc"]) for row in new}
+    found = [row for row in old if (row["case"], row["cc"]) not in again] + new
+    cases, by_case = _places(old + new, "case"), _places(new + old, "case", "asked")
+    ccs_known = _places(old + new, "cc")
+    found.sort(key=lambda r: (cases[r["case"],], by_case[r["case"], r["asked"]], ccs_known[r["cc"],]))
+    return [{key: value for key, value in row.items() if key != "rank"} for row in found]
+
+
+def _places(among: list[Row], *keys: str) -> dict[tuple[Any, ...], int]:
+    return {key: at for at, key in enumerate(dict.fromkeys(tuple(row[k] for k in keys) for row in among))}
+
+
+def keep(new: Path, name: str) -> None:
+    """Take the verdicts of a file, JSON lines of ``hetlab judge``, into docs/data/NAME.jsonl."""
+    judged = [json.loads(line) for line in new.read_text().splitlines()]
+    (DATA / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in kept(rows(name), judged)))
+
+
 def ccs(name: str) -> list[str]:
     """Congestion controls, in the order in which they were judged."""
     return list(dict.fromkeys(row["cc"] for row in rows(name)))

@@ -57,7 +57,7 @@ class Session:
         return found, campaign
 
     def carry_out(self, wanting: Callable[[list[tuple[Job, str]]], list[Job]], found: Found) -> Campaign:
-        """Run what is wanting, again and again until nothing is; told which jobs have failed."""
+        """Run what ``wanting`` returns for the jobs that have failed so far, until it returns none."""
 
         def keep(result: RunResult) -> None:
             seen = Seen(store.run_dir(self.out, result), result)

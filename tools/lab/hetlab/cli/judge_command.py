@@ -29,7 +29,7 @@ SEEDS, QUICK_SEEDS = 5, 3
 
 @dataclass(frozen=True)
 class Printing:
-    """How verdicts are told: JSON lines, another kind, or (neither) a table on the terminal."""
+    """How verdicts are printed: JSON lines, another kind, or (neither) a table on the terminal."""
 
     as_json: bool
     kind: str
@@ -97,12 +97,12 @@ def command(
     """
     from hetlab.cli import judge as judging
     from hetlab.judge import case as cases
-    from hetlab.judge import limits as asked
+    from hetlab.judge import limits as own_limits
 
     named = cases.select(case or [], group or [], quick, suite)
-    own = asked.read(limits) if limits else asked.Limits()
+    own = own_limits.read(limits) if limits else own_limits.Limits()
     if limits:
-        named = asked.changed(own, limits, named, list(cases.every(suite)))
+        named = own_limits.changed(own, limits, named, list(cases.every(suite)))
     if list_:
         show(judging.cases_table(named))
         return
@@ -114,7 +114,8 @@ def command(
     if matrix:
         _matrix(session, under_test, as_json)
     else:
-        _judge(session, named, under_test, compare, printing, own)
+        asked = [*(ccs or []), *["--compare"] * compare, *(word for p in patch or () for word in ("--patch", str(p)))]
+        _judge(session, named, under_test, asked, printing, own)
 
 
 def _kind(**given: bool) -> str:
@@ -140,15 +141,16 @@ def _judge(
     session: "Session",
     named: "Sequence[Case]",
     under_test: "Sequence[Entrant]",
-    compare: bool,
+    asked: Sequence[str],
     printing: Printing,
     own: "Limits",
 ) -> None:
-    """Verdicts; with ``compare`` what changed from the first to the second."""
+    """Verdicts; with --compare in ``asked``, the arguments, what changed from the first to the second."""
     from hetlab.cli.judge import cells_of
     from hetlab.judge import scorecard
     from hetlab.judge.compare import differences
 
+    compare = "--compare" in asked
     found, campaign = session.gather(named, under_test)
     cells, labels = cells_of(named, under_test, found), [e.label for e in under_test]
     changes = differences(cells, *labels) if compare else []
@@ -156,7 +158,7 @@ def _judge(
         printing.changes(changes)
     else:
         printing.cells(cells)
-    card = scorecard.write(session.out / "scorecard.html", named, labels, found, cells, changes)
+    card = scorecard.write(session.out / "scorecard.html", named, labels, found, cells, changes, asked)
     err.print(f"scorecard {card}", soft_wrap=True)
     fail_on(campaign)
     if not own.held([] if compare else cells, changes):

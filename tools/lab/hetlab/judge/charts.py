@@ -63,9 +63,10 @@ def case(sc: Experiment, runs: Mapping[str, Sequence[Seen]], points: int) -> dic
 
 
 def _point_of(run: Seen) -> list[float | None]:
-    """95th percentile of the queueing delay (ms), and goodput of all TCP flows (Mbit/s)."""
+    """95th percentile of the queueing delay (ms), and goodput of all TCP flows until the last has ended (Mbit/s)."""
     delay = run.result.queueing_ms
-    total = run.megabits(None, 0, run.end_s) / run.end_s
+    end_s = min(max((f.end_s for _i, f in run.flows()), default=run.end_s), run.end_s)
+    total = run.megabits(None, 0, end_s) / end_s
     return [None if delay is None else round(delay.p95, 3), round(total, 4)]
 
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """The scorecard: one HTML file that needs nothing but itself. Tables without scripts, curves with uPlot."""
 
-import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -39,6 +38,55 @@ ENVIRONMENT = Environment(
 )
 
 
+@dataclass(frozen=True)
+class GroupRow:
+    """A case in the first table: what became of each congestion control."""
+
+    case: Case
+    words: Sequence[Word]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of cases, and for each congestion control how many it passed of how many that ask for something."""
+
+    name: str
+    rows: Sequence[GroupRow]
+    counts: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A verdict as text: median, interval and seeds, rank; empty where there is none."""
+
+    word: Word
+    text: str
+    spread: str = ""
+    rank: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a case asks, its limit as text, and the verdict of each congestion control."""
+
+    asked: Judgement
+    limit: str
+    cells: Sequence[Shown]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A case on the page; ``drawing``: its network as SVG, ``command``: what repeats it."""
+
+    case: Case
+    title: str
+    note: str
+    rows: Sequence[Row]
+    seeds: Sequence[int]
+    drawing: str
+    command: str
+
+
 def write(
     path: Path,
     cases: Sequence[Case],
@@ -46,9 +94,13 @@ def write(
     found: Found,
     cells: Sequence[Cell],
     changes: Sequence[Difference] = (),
+    asked: Sequence[str] = (),
 ) -> Path:
-    """Write the scorecard of these congestion controls; ``changes``: from the first to the second, if that is asked."""
-    sections = [_section(case, labels, found[case.id], cells) for case in cases]
+    """Write the scorecard of these congestion controls; ``changes``: from the first to the second, if that is asked.
+
+    ``asked``: arguments of hetlab judge that name them, as they were given, for the command that repeats a case.
+    """
+    sections = [_section(case, labels, found[case.id], cells, asked) for case in cases]
     points = points_for(of[0] for case in cases for of in found[case.id].values() if of)
     drawn = {
         case.id: charts.case(point_of(case)[1], {label: found[case.id].get(label, []) for label in labels}, points)
@@ -90,18 +142,14 @@ def write_matrix(path: Path, labels: Sequence[str], found: Found, squares: Seque
     return _save(path, html)
 
 
-def _groups(cases: Sequence[Case], labels: Sequence[str], cells: Sequence[Cell]) -> list[dict[str, Any]]:
+def _groups(cases: Sequence[Case], labels: Sequence[str], cells: Sequence[Cell]) -> list[Group]:
     """Of each group the cases, and how many each congestion control passed."""
-    found: list[dict[str, Any]] = []
+    found = []
     for name, members in groupby(cases, key=lambda case: case.group):
-        rows: list[dict[str, Any]] = [
-            {"case": case, "words": [_word(case, label, cells) for label in labels]} for case in members
-        ]
-        counts = [
-            (sum(row["words"][i] == "pass" for row in rows), sum(row["words"][i] != "value" for row in rows))
-            for i in range(len(labels))
-        ]
-        found.append({"name": name, "rows": rows, "counts": counts})
+        rows = [GroupRow(case, [_word(case, label, cells) for label in labels]) for case in members]
+        columns = [[row.words[i] for row in rows] for i in range(len(labels))]
+        counts = [(words.count("pass"), len(words) - words.count("value")) for words in columns]
+        found.append(Group(name, rows, counts))
     return found
 
 
@@ -113,24 +161,22 @@ def _word(case: Case, label: str, cells: Sequence[Cell]) -> Word:
     return passed(_of(case, label, cells))
 
 
-def _section(case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cells: Sequence[Cell]) -> dict[str, Any]:
+def _section(
+    case: Case, labels: Sequence[str], runs: dict[str, list[Seen]], cells: Sequence[Cell], asked: Sequence[str]
+) -> Section:
     """What the page says of a case without scripts."""
     point, sc = point_of(case)
-    rows = [
-        {"asked": j, "limit": _limit_text(j), "cells": [_cell(cell, case, j) for cell in _row(case, j, labels, cells)]}
-        for j in case.judge
-    ]
+    rows = [Row(j, _limit_text(j), [_cell(cell) for cell in _row(case, j, labels, cells)]) for j in case.judge]
     seeds = sorted({run.result.seed for of in runs.values() for run in of})
-    words = ["tools/hetlab", "judge", *(re.sub(r" \(\d+\)$", "", label) for label in labels), *_named(case)]
-    return {
-        "case": case,
-        "title": point.scenario.title,
-        "note": point.scenario.note,
-        "rows": rows,
-        "seeds": seeds,
-        "drawing": _inline(style.drawn(network.network(sc), "svg", letters=True).decode()),
-        "command": shlex.join(words),
-    }
+    return Section(
+        case=case,
+        title=point.scenario.title,
+        note=point.scenario.note,
+        rows=rows,
+        seeds=seeds,
+        drawing=_inline(style.drawn(network.network(sc), "svg", letters=True).decode()),
+        command=shlex.join(["tools/hetlab", "judge", *asked, *_named(case)]),
+    )
 
 
 def _named(case: Case) -> list[str]:
@@ -144,12 +190,12 @@ def _row(case: Case, j: Judgement, labels: Sequence[str], cells: Sequence[Cell])
     return [by_label[label] for label in labels]
 
 
-def _cell(cell: Cell, case: Case, j: Judgement) -> dict[str, Any]:
+def _cell(cell: Cell) -> Shown:
     ours = cell.ours
     if ours is None:
-        return {"word": cell.word, "text": "none", "spread": "", "rank": ""}
+        return Shown(cell.word, "none")
     spread = "" if ours.low == ours.high else f"{ours.low:.3g} to {ours.high:.3g}, {ours.n} seeds"
-    return {"word": cell.word, "text": f"{ours.median:.3g}", "spread": spread, "rank": str(rank(cell) or "")}
+    return Shown(cell.word, f"{ours.median:.3g}", spread, str(rank(cell) or ""))
 
 
 def _limit_text(j: Judgement) -> str:

@@ -13,6 +13,7 @@ from hetlab.model.result import FlowResult, RunResult
 from hetlab.results import store
 
 Floats = npt.NDArray[np.float64]
+Columns = dict[str, npt.NDArray[Any]]
 # Of a packet of 1500 bytes what is left beside IP and TCP headers with timestamps
 PAYLOAD_SHARE = 1448 / 1500
 
@@ -44,7 +45,7 @@ class Seen:
         return {k: np.asarray(v, float) for k, v in store.series(self.directory, "received").items()}
 
     @cached_property
-    def samples(self) -> dict[str, Any]:
+    def samples(self) -> Columns:
         """tcp_info of every flow over time."""
         return {k: np.asarray(v) for k, v in store.series(self.directory, "flows").items()}
 
@@ -94,7 +95,7 @@ class Seen:
         return float(np.diff(np.interp([from_s, to_s], *self._capacity))[0])
 
     @cached_property
-    def items(self) -> dict[str, Any]:
+    def items(self) -> Columns:
         """Items of workloads."""
         return {k: np.asarray(v) for k, v in store.series(self.directory, "items").items()}
 

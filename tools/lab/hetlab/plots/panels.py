@@ -89,7 +89,7 @@ def legend_size(texts: Iterable[str], width: float) -> tuple[int, int]:
 
 def title_lines(title: str, width: float) -> list[str]:
     """A title in at most three lines for a figure of a width in inches."""
-    return textwrap.wrap(title, int(width * 10.6), max_lines=3, placeholder=" …") or [""]
+    return textwrap.wrap(title, int(width * 10.6), max_lines=3, placeholder=" …", break_on_hyphens=False) or [""]
 
 
 def layout(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """A scenario in words: every key of the model shows, those without a column of their own under their name."""
 
-from collections.abc import Collection
-from dataclasses import MISSING, fields
+from collections.abc import Collection, Sequence
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from hetlab.model.event import Change
@@ -125,25 +125,40 @@ def event_marks(sc: Experiment) -> Events:
     return tuple((at_s, f"link changes: {', '.join(sorted(found))}") for at_s, found in sorted(kinds.items()))
 
 
-def description(g: Group) -> dict[str, Any]:
-    """What the page says of a scenario: links, flows, changes, settings."""
+@dataclass(frozen=True)
+class Description:
+    """What the page says of a scenario: tables of links, flows and changes with their heads, settings, facts."""
+
+    way_heads: Sequence[str]
+    ways: Sequence[Sequence[str]]
+    flow_heads: Sequence[str]
+    flows: Sequence[Sequence[str]]
+    many_flows: bool
+    event_heads: Sequence[str]
+    events: Sequence[Sequence[str]]
+    settings: Sequence[tuple[str, str]]
+    facts: Sequence[str]
+
+
+def description(g: Group) -> Description:
+    """Of the scenario of these runs."""
     sc = g.resolved
     settings = [(f"route of {node}", words) for node, words in sc.route.items() if words]
     settings += [(f"clock of {host}", _clock(*clock)) for host, clock in sc.clocks.items()]
     settings += [(key, str(value)) for key, value in sorted(sc.sysctl.items())]
-    return {
-        "way_heads": WAY_HEADS,
-        "ways": [
+    return Description(
+        way_heads=WAY_HEADS,
+        ways=[
             _way_row(name, link, way, sc.traces.get(f"{name}.{way}")) for name, link in sc.links.items() for way in WAYS
         ],
-        "flow_heads": FLOW_HEADS,
-        "flows": [_flow_row(flow) for flow in sc.flows],
-        "many_flows": len(sc.flows) > MANY_FLOWS,
-        "event_heads": EVENT_HEADS,
-        "events": _event_rows(sc.events),
-        "settings": settings,
-        "facts": _facts(sc),
-    }
+        flow_heads=FLOW_HEADS,
+        flows=[_flow_row(flow) for flow in sc.flows],
+        many_flows=len(sc.flows) > MANY_FLOWS,
+        event_heads=EVENT_HEADS,
+        events=_event_rows(sc.events),
+        settings=settings,
+        facts=_facts(sc),
+    )
 
 
 def _clock(ppm: float, ahead_s: float, stands: bool) -> str:

@@ -8,19 +8,18 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from hetlab.errors import LabError
-from hetlab.report.description import description
+from hetlab.report.description import Description, description
 from hetlab.report.findings import AS_FAST, SAME, by_chance, finding
 from hetlab.report.glossary import linked, terms
-from hetlab.report.pictures import PNG, drawing_of, pictures_of, tradeoff_of
+from hetlab.report.pictures import PNG, PagePicture, drawing_of, pictures_of, tradeoff_of
 from hetlab.report.provenance import command_of, provenance
 from hetlab.report.runs import Group, group
 from hetlab.report.sweeps import sweeps_of
-from hetlab.report.tables import WORKLOAD_HEADS, flow_table, table, workload_table
+from hetlab.report.tables import WORKLOAD_HEADS, FlowTable, ResultTable, flow_table, table, workload_table
 from hetlab.results import points, store
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -33,6 +32,28 @@ class Charts:
     style: str
     script: str
     data: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """One scenario on the page; the template reads these."""
+
+    anchor: str
+    name: str
+    title: str
+    finding: str
+    by_chance: bool
+    description: Description
+    tradeoff: PagePicture | None
+    drawing: PagePicture | None
+    table: ResultTable
+    flow_table: FlowTable | None
+    workload_heads: Sequence[str]
+    workload_table: Sequence[Sequence[str]] | None
+    pictures: Sequence[PagePicture]
+    provenance: Sequence[tuple[str, str]]
+    command: str
+    notes: Sequence[str]
 
 
 def write_report(
@@ -66,7 +87,7 @@ def write_report(
     return output
 
 
-def _render(title: str, sweeps: list[dict[str, Any]], sections: list[dict[str, Any]], charts: Charts | None) -> str:
+def _render(title: str, sweeps: Sequence[PagePicture], sections: Sequence[Section], charts: Charts | None) -> str:
     env = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -88,23 +109,23 @@ def _title(g: Group) -> str:
     return f"{title} ({at})" if at else title
 
 
-def _section(g: Group, pictures: Path, formats: Sequence[str]) -> dict[str, Any]:
+def _section(g: Group, pictures: Path, formats: Sequence[str]) -> Section:
     command, notes = command_of(g)
-    return {
-        "anchor": g.slug,
-        "name": g.name,
-        "title": _title(g),
-        "finding": finding(g),
-        "by_chance": by_chance(g),
-        "description": description(g),
-        "tradeoff": tradeoff_of(g, pictures, formats),
-        "drawing": drawing_of(g, pictures, formats),
-        "table": table(g),
-        "flow_table": flow_table(g),
-        "workload_heads": WORKLOAD_HEADS,
-        "workload_table": workload_table(g),
-        "pictures": pictures_of(g, pictures, formats),
-        "provenance": provenance(g),
-        "command": command,
-        "notes": notes,
-    }
+    return Section(
+        anchor=g.slug,
+        name=g.name,
+        title=_title(g),
+        finding=finding(g),
+        by_chance=by_chance(g),
+        description=description(g),
+        tradeoff=tradeoff_of(g, pictures, formats),
+        drawing=drawing_of(g, pictures, formats),
+        table=table(g),
+        flow_table=flow_table(g),
+        workload_heads=WORKLOAD_HEADS,
+        workload_table=workload_table(g),
+        pictures=pictures_of(g, pictures, formats),
+        provenance=provenance(g),
+        command=command,
+        notes=notes,
+    )

@@ -3,8 +3,8 @@
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -17,6 +17,18 @@ from hetlab.report.series import read_capacity, read_completions, read_delays, r
 from hetlab.results.columns import Value, goodput, of, total_of
 
 PNG = ("png",)
+
+
+@dataclass(frozen=True)
+class PagePicture:
+    """A figure as the page has it: name of its file, what it shows, size in pixels, bytes of the PNG (base64)."""
+
+    file: str
+    text: str
+    wide: bool
+    width: int
+    height: int
+    data: str
 
 
 def trace_figure(run: Run) -> Figure | None:
@@ -110,12 +122,12 @@ def _traces(g: Group, first: Mapping[str, Run]) -> Iterable[tuple[str, str, Figu
             yield kind, f"What {label} saw and decided ({g.name}, seed {run.result.seed})", figure
 
 
-def pictures_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> list[dict[str, Any]]:
+def pictures_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> list[PagePicture]:
     """Figures of a group, written to a directory, with the bytes that the page carries."""
     return [picture(f"{g.slug}-{kind}", text, figure, directory, formats) for kind, text, figure in _figures(g)]
 
 
-def tradeoff_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> dict[str, Any] | None:
+def tradeoff_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> PagePicture | None:
     """Goodput against delay, the first picture; None if there are no two to compare."""
     points = _points(g)
     if sum(map(bool, points.values())) < 2:
@@ -125,24 +137,24 @@ def tradeoff_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> dict
     return picture(f"{g.slug}-throughput-delay", text, figure, directory, formats)
 
 
-def drawing_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> dict[str, Any] | None:
+def drawing_of(g: Group, directory: Path, formats: Sequence[str] = PNG) -> PagePicture | None:
     """The network as a drawing; None of a real path, whose links nobody knows."""
     if not g.resolved.links:
         return None
     return picture(f"{g.slug}-network", "The network", network.network(g.resolved), directory, formats)
 
 
-def picture(name: str, text: str, figure: Figure, directory: Path, formats: Sequence[str]) -> dict[str, Any]:
+def picture(name: str, text: str, figure: Figure, directory: Path, formats: Sequence[str]) -> PagePicture:
     """A figure for the page, which carries it as PNG, and in the directory as NAME.FORMAT for each of the formats."""
     drawn = {kind: style.drawn(figure, kind) for kind in dict.fromkeys((*PNG, *formats))}
     for kind in formats:
         (directory / f"{name}.{kind}").write_bytes(drawn[kind])
     width, height = (round(inches * style.DPI) for inches in figure.get_size_inches())
-    return {
-        "file": f"{name}.{formats[0]}",
-        "text": text,
-        "wide": width > style.NARROW_IN * style.DPI + 1,
-        "width": width,
-        "height": height,
-        "data": base64.b64encode(drawn["png"]).decode(),
-    }
+    return PagePicture(
+        file=f"{name}.{formats[0]}",
+        text=text,
+        wide=width > style.NARROW_IN * style.DPI + 1,
+        width=width,
+        height=height,
+        data=base64.b64encode(drawn["png"]).decode(),
+    )

@@ -3,12 +3,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hetlab.plots import style
 from hetlab.plots.sweep import Points, Quantity, sweep_figure
 from hetlab.report.description import UNITS
-from hetlab.report.pictures import picture
+from hetlab.report.pictures import PagePicture, picture
 from hetlab.report.runs import Group
 from hetlab.results import points
 from hetlab.results.columns import COLUMNS, Column
@@ -18,7 +17,7 @@ KEY_UNITS = UNITS | {"bdp": "BDP"}
 At = dict[str, str]
 
 
-def sweeps_of(groups: Sequence[Group], directory: Path, formats: Sequence[str]) -> list[dict[str, Any]]:
+def sweeps_of(groups: Sequence[Group], directory: Path, formats: Sequence[str]) -> list[PagePicture]:
     """A picture for each sweep over numbers, and for each combination of the other keys of that sweep."""
     found = []
     for name, swept in _sweeps(groups).items():
@@ -58,7 +57,7 @@ def _by_others(key: str, swept: Sequence[tuple[At, Group]]) -> dict[str, list[tu
 
 def _picture(
     name: str, key: str, members: Sequence[tuple[float, Group]], directory: Path, formats: Sequence[str]
-) -> dict[str, Any]:
+) -> PagePicture:
     labels = list(dict.fromkeys(label for _value, group in members for label in group.results))
     quantities = [
         Quantity(f"{column.name} ({column.unit})", {label: curve(column, label, members) for label in labels})

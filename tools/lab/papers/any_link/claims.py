@@ -225,7 +225,7 @@ def drawn_mbit(e: Evidence, cc: str, number: int) -> float:
     cost_s=600,
 )
 def sweep(e: Evidence) -> Verdict:
-    """hybla_ext and westwood_fr; the worst five of each are told, with the best there."""
+    """hybla_ext and westwood_fr; the worst five of each are listed, with the best there."""
     good, said = True, []
     for cc in BOTH:
         ratios, bests = {}, {}

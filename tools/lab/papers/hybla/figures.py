@@ -98,15 +98,12 @@ def fig1(e: Evidence) -> Figure:
 def ideal_stages(
     e: Evidence, of: Callable[[Evidence, RunKey], Floats], model: Model, name: str, cut_s: float = 10
 ) -> list[Stage]:
-    """A plot area for each round trip: both kinds of ours, in-tree Hybla, the equation."""
+    """A plot area for each round trip: the paper's rules spaced and not, in-tree Hybla, the equation."""
     stages = []
     keep = cut_s >= GRID_S
     for way in SHOWN_MS:
-        runs = {IDEAL_SPACED: (OURS, "spaced", {}), IDEAL_PAPER: (OURS, "not spaced", LOOKS[PAPER])}
-        curves = [
-            Curve(f"Hybla ext., {text}", cc, GRID_S[keep], of(e, IDEAL[which, way])[keep], **how)
-            for which, (cc, text, how) in runs.items()
-        ]
+        laws = {IDEAL_SPACED: SPACED, IDEAL_PAPER: PAPER}
+        curves = [Curve(x=GRID_S[keep], y=of(e, IDEAL[which, way])[keep], **look(cc)) for which, cc in laws.items()]
         curves.append(Curve(x=GRID_S[keep], y=of(e, IDEAL_INTREE[way])[keep], **look(INTREE)))
         drawn = equation(model, name, 2 * way / 1e3)
         curves.append(Curve(drawn.role, drawn.cc, drawn.x[keep], drawn.y[keep], dash=drawn.dash))
@@ -132,7 +129,7 @@ def fig2(e: Evidence) -> Figure:
 def fig3(e: Evidence) -> Figure:
     """Data sent by both at three round trips."""
     ours = [
-        Curve(f"Hybla ext., {2 * way:g} ms", OURS, GRID_S, amount(e, IDEAL[IDEAL_SPACED, way]), shade=SHADES[way])
+        Curve(f"Hybla, {2 * way:g} ms", SPACED, GRID_S, amount(e, IDEAL[IDEAL_SPACED, way]), shade=SHADES[way])
         for way in SHOWN_MS
     ]
     stages = [

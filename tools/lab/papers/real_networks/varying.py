@@ -202,7 +202,7 @@ def _sweep(name: str, count: int, cost_s: int) -> None:
         cost_s=cost_s,
     )
     def check(e: Evidence) -> Verdict:
-        """And none below 0.5; the worst ten are told."""
+        """And none below 0.5; the worst ten are listed."""
         shares = {i: drawn_share(e, i) for i in numbers}
         enough = sum(share >= LEAST_DRAW for share in shares.values()) / count
         worst = sorted(shares, key=lambda i: shares[i])[:WORST_TOLD]

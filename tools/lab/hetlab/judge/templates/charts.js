@@ -110,20 +110,29 @@ function tradeoff(box, of) {
   const svg = node("svg", {width: w, height: h, role: "img", "aria-label": "goodput against queueing delay"});
   const text = (x, y, words, anchor = "middle") => svg.append(Object.assign(node("text", {x, y, "text-anchor": anchor}), {textContent: words}));
   text(w / 2, 14, "goodput (Mbit/s) against delay: up and right is better");
-  for (let i = 0; i <= 4; i++) {
-    const [x, y] = [maxX * i / 4, maxY * i / 4];
+  for (const x of ticks(maxX)) {
     svg.append(node("line", {x1: X(x), x2: X(x), y1: top, y2: h - low, stroke: css("--line")}));
+    text(X(x), h - low + 13, x);
+  }
+  for (const y of ticks(maxY)) {
     svg.append(node("line", {x1: left, x2: w - 12, y1: Y(y), y2: Y(y), stroke: css("--line")}));
-    text(X(x), h - low + 13, x.toPrecision(3));
-    text(left - 5, Y(y) + 4, y.toPrecision(3), "end");
+    text(left - 5, Y(y) + 4, y, "end");
   }
   text(w / 2, h - 4, "95th percentile of the queueing delay (ms)");
-  for (const [cc, found] of Object.entries(of.points)) ellipse(svg, cc, found.filter(([x]) => x !== null), X, Y);
+  const named = [];
+  for (const [cc, found] of Object.entries(of.points)) ellipse(svg, cc, found.filter(([x]) => x !== null), X, Y, named);
   box.append(svg);
 }
 
-// Mean of the seeds, one standard deviation around it, a dot for each
-function ellipse(svg, cc, found, X, Y) {
+// Equal steps of 1, 2 or 5 times a power of ten from 0 on, two to five of them
+function ticks(most) {
+  const least = most / 5, power = 10 ** Math.floor(Math.log10(least));
+  const step = power * [1, 2, 5, 10].find((n) => n * power >= least);
+  return Array.from({length: Math.floor(most / step + 1e-9) + 1}, (_, i) => Number((i * step).toPrecision(6)));
+}
+
+// Mean of the seeds, one standard deviation around it, a dot for each; ``named``: where names stand already
+function ellipse(svg, cc, found, X, Y, named) {
   if (!found.length) return;
   const fill = colour(cc), mean = (k) => found.reduce((sum, p) => sum + p[k], 0) / found.length;
   const spread = (k) => Math.sqrt(found.reduce((sum, p) => sum + (p[k] - mean(k)) ** 2, 0) / found.length);
@@ -133,7 +142,11 @@ function ellipse(svg, cc, found, X, Y) {
   }));
   for (const p of found) svg.append(node("circle", {cx: X(p[0]), cy: Y(p[1]), r: 3, fill}));
   const early = X(x) < 160;  // no room for a name on the left
-  const label = node("text", {x: X(x) + (early ? 7 : -7), y: Y(y) - 6, "text-anchor": early ? "start" : "end", "font-weight": 600});
+  const at = {x: X(x) + (early ? 7 : -7), y: Y(y) - 6};
+  // Below a name that is near: none covers another
+  while (named.some((other) => Math.abs(other.x - at.x) < 80 && Math.abs(other.y - at.y) < 12)) at.y += 6;
+  named.push(at);
+  const label = node("text", {...at, "text-anchor": early ? "start" : "end", "font-weight": 600, style: `fill: ${fill}`});
   label.textContent = cc;
   svg.append(label);
 }
