@@ -136,6 +136,24 @@ class _Some:
 SOME: Any = _Some()
 
 
+def test_what_no_disk_would_say_is_a_store_out_of_reach(there: cache.Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packages for remote stores have exceptions of their own, which ended commands with a traceback."""
+
+    class NoCredentialsError(Exception):
+        pass
+
+    def lost(*_args: Any, **_more: Any) -> Any:
+        raise NoCredentialsError("no credentials")
+
+    for name in ("cat_file", "pipe_file", "find", "exists"):
+        monkeypatch.setattr(there.fs, name, lost)
+    there.fs.makedirs(there.root)
+    for use in (lambda: there.get("ab12"), lambda: there.put("ab12", b"x"), lambda: list(there.entries())):
+        with pytest.raises(cache.UnreachableError, match=r"store /.*: no credentials") as caught:
+            use()
+        assert isinstance(caught.value, OSError) and caught.value.strerror == "no credentials"
+
+
 def test_none_is_no_store() -> None:
     assert campaigns.kept("none", 0, again=False).store is None
     assert campaigns.kept(None, 0, again=True).take is False
