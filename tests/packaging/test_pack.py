@@ -168,7 +168,7 @@ def test_a_container_of_a_bare_debian(pack: Path, home: dict[str, bytes], tmp_pa
         f"RUN ! command -v gcc && ! command -v python3 && HETLAB_STORE=none /opt/hetcc/tools/hetlab {' '.join(RUN[:2])}"
         f" {' '.join(RUN[2:])} --out /out/bulk && timeout {START_S} /opt/hetcc/tools/hetlab run geo --cc cubic\n"
     )
-    build = ("podman", "build", "-q", "--isolation=chroot", "--ulimit=nofile=1024:1024", "--network=none", "-t")
+    build = ("podman", "build", "-q", "--isolation=chroot", "--ulimit=nofile=1024:1024", "-t")
     try:
         assert call("podman", "import", root, names[0]).returncode == 0
         for words in (
