@@ -48,7 +48,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "tests/papers/": ("tests/papers",),
     "tests/proofs/": ("tests/proofs", "tests/style"),
     "tests/style/": ("tests/style",),
-    "tools/bench/": (),  # make check-vm
+    "tools/bench/": ("tests/lab/test_speed.py",),  # and make check-vm
     "tools/ci/": ("tests/style", "tests/option/test_patch_build.py", "tests/packaging"),
     "tools/ci/prove": ("tests/proofs", "tests/style"),
     "tools/hetcc": ("tests/packaging",),
