@@ -15,7 +15,7 @@ DEMO_CCS := santacruz westwood_fr westwood_gfr hybla_ext reno cubic bbr vegas we
 
 .PHONY: all modules modules_install clean help setup kernel kernel-patched kernels demo check check-fast check-changed \
 	check-cluster check-hostile check-vm check-debug check-quic check-series check-upstream claims figures bench cost cpu-cost \
-	lint matrix prove distclean dkms-install dkms-uninstall deb dist docs docs-data gauntlet
+	lint matrix prove distclean dkms-install dkms-uninstall deb dist docs docs-data gauntlet wheel
 
 all: modules
 
@@ -30,6 +30,9 @@ dkms-install dkms-uninstall:
 deb dist:
 	@tools/packaging/$@.sh
 
+wheel: setup
+	@tools/packaging/wheel.sh
+
 help:
 	@echo "make                 build the modules (KDIR=...: for another kernel)"
 	@echo "make modules_install install them under /lib/modules (as root; then depmod -a)"
@@ -37,9 +40,12 @@ help:
 	@echo "                     another kernel); make dkms-uninstall removes all of it"
 	@echo "make deb             package: $(BUILD)/deb/hetcc-dkms_VERSION_all.deb"
 	@echo "make dist            release: $(BUILD)/dist/hetcc-VERSION.tar.xz, SHA256SUMS"
+	@echo "make wheel           Python package of the hetlab command for hosts without a"
+	@echo "                     checkout: $(BUILD)/wheel (docs/cluster.md)"
 	@echo "make demo            set up, build the lab's kernel, run ten congestion controls"
 	@echo "                     over a lossy, an asymmetric and a satellite link (two"
-	@echo "                     minutes after the kernel's ten): $(BUILD)/demo/report.html"
+	@echo "                     minutes after the kernel's ten): $(BUILD)/demo/report.html;"
+	@echo "                     PACK=FILE, or hetcc.tar.gz here: a pack, nothing is built"
 	@echo "make check           all tests: estimators, lab, links, modules, Santa Cruz"
 	@echo "                     option, linters, Debian's 6.1, 6.12 and 7.2 headers"
 	@echo "make check-fast      what needs neither kernel nor compiler: half a minute"
@@ -59,8 +65,8 @@ help:
 	@echo "                     patch; part of make check"
 	@echo "make check-cluster   one sweep here, by Dask's workers, Slurm, ssh: same bytes,"
 	@echo "                     whatever breaks (docs/cluster.md): half an hour"
-	@echo "make bench           CPU time of the lab, ns-3 and ns-2 for one network: an"
-	@echo "                     hour; writes docs/data/speed.json"
+	@echo "make bench           CPU time of the lab, ns-3 and ns-2 for one network:"
+	@echo "                     half an hour; docs/data/speed.json (docs/speed.md)"
 	@echo "make check-quic      flows of quic-go, quinn and aioquic (docs/quic.md)"
 	@echo "make claims          the papers' claims and thresholds of real networks, judged"
 	@echo "make figures         the papers' figures and tables from our runs: $(BUILD)/figures"
@@ -102,10 +108,23 @@ gauntlet: kernel
 		[ $$? = 1 ]  # 1: some case is failed by somebody
 	@$(BUILD)/venv/bin/python tools/docs/make_docs.py verdicts $(BUILD)/gauntlet/verdicts
 
-demo: kernel
+# The lab as one file (hetlab pack), if it lies here: nothing is set up or built then
+PACK ?= $(wildcard hetcc.tar.gz)
+PACKED := $(BUILD)/pack/hetcc/tools/hetlab
+demo: $(if $(PACK),$(PACKED),kernel)
 	@rm -rf $(BUILD)/demo
-	@$(HETLAB) run $(DEMO) --set 'sweep={}' $(DEMO_CCS:%=--cc %) --out $(BUILD)/demo
-	@$(HETLAB) report $(BUILD)/demo --title "hetcc: ten congestion controls on three links"
+	@$(if $(PACK),sed -n 's|^ "commit": "\(.*\)".$$|with the lab in $(PACK): commit \1|p' \
+		$(BUILD)/pack/hetcc/build/pack.json)
+	@$(if $(PACK),$(PACKED),$(HETLAB)) run $(DEMO) --set 'sweep={}' $(DEMO_CCS:%=--cc %) --out $(BUILD)/demo
+	@$(if $(PACK),$(PACKED),$(HETLAB)) report $(BUILD)/demo \
+		--title "hetcc: ten congestion controls on three links"
+
+ifneq ($(PACK),)
+$(PACKED): $(PACK)
+	@rm -rf $(BUILD)/pack && mkdir -p $(BUILD)/pack
+	@tar -xzf $< -C $(BUILD)/pack --no-same-owner
+	@touch $@
+endif
 
 check:
 	@tools/setup.sh --check --vm

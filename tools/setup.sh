@@ -37,7 +37,7 @@ VM_PACKAGES=(
 	qemu-system-x86
 )
 BENCH_PACKAGES=(g++ libns3-dev linux-perf ns2)
-CLUSTER_PACKAGES=(munge openssh-client openssh-server slurm-client slurmctld slurmd)
+CLUSTER_PACKAGES=(crun mmdebstrap munge openssh-client openssh-server podman slurm-client slurmctld slurmd)
 
 usage()
 {
@@ -47,7 +47,7 @@ usage()
 	  Python environment build/venv ($VENV_MB MB).
 	  --check   also what 'make check' needs (compilers, headers, linters)
 	  --vm      also what machines under QEMU need ('hetlab run --on vm')
-	  --cluster also what 'make check-cluster' needs: Slurm, sshd
+	  --cluster also what 'make check-cluster' needs: Slurm, sshd, podman, S3 in build/s3
 	  --bench   also what 'make bench' needs: ns-3, ns-2, perf
 	  --quic    also the QUIC stacks quic-go, quinn and aioquic, built to build/quic
 	            (docs/quic.md): 3 minutes; needs Rust $RUST_MIN and Go $GO_MIN or later,
@@ -200,6 +200,19 @@ make_venv()
 	echo "$want" >"$venv/.requirements"
 }
 
+# Apart from the environment, which has to do without, as that of users who have no store on S3
+make_s3()
+{
+	local s3=$BUILD/s3 want
+	want=$(sha256sum "$TOP/tools/requirements-s3.txt" | cut -d' ' -f1)
+
+	[ "$(cat "$s3/.requirements" 2>/dev/null)" != "$want" ] || return 0
+	rm -rf "$s3"
+	"$BUILD/venv/bin/python" -m pip -q --disable-pip-version-check install --no-deps --target "$s3" \
+		-r "$TOP/tools/requirements-s3.txt"
+	echo "$want" >"$s3/.requirements"
+}
+
 wanted=("${PACKAGES[@]}")
 steps=(make_venv)
 for arg in "$@"; do
@@ -215,7 +228,10 @@ for arg in "$@"; do
 		;;
 	--vm) wanted+=("${VM_PACKAGES[@]}") ;;
 	--bench) wanted+=("${BENCH_PACKAGES[@]}") ;;
-	--cluster) wanted+=("${CLUSTER_PACKAGES[@]}") ;;
+	--cluster)
+		wanted+=("${CLUSTER_PACKAGES[@]}")
+		steps+=(make_s3)
+		;;
 	*) usage >&2; exit 2 ;;
 	esac
 done

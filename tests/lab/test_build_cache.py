@@ -34,3 +34,17 @@ def test_clean_leaves_what_is_built_below(tmp_path: Path) -> None:
     subprocess.run(["make", "-s", "-C", str(tmp_path), "clean"], check=True, capture_output=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["Makefile", "build", "tcp_x.c"]
     assert sorted(path.name for path in below.iterdir()) == sorted([*LEFT, "tcp_x.c"])
+
+
+@pytest.mark.build
+def test_traffic_tools_are_the_same_bytes_wherever_the_tree_lies(tmp_path: Path) -> None:
+    """The key of a result has their hash: with a path in them no two checkouts would share a store."""
+    made: list[dict[str, bytes]] = []
+    for top in (tmp_path / "a", tmp_path / "other" / "place"):
+        for name in ("flowgen", "qdisc"):
+            shutil.copytree(TOP / "tools" / name, top / "tools" / name)
+        out = top / "build" / "bin"
+        subprocess.run(["make", "-s", "-C", str(top / "tools" / "flowgen"), f"O={out}"], check=True)
+        made.append({path.name: path.read_bytes() for path in out.iterdir() if path.is_file()})
+    assert set(made[0]) == {"flowgen", "hetprobe", "hetreplay", "hetinit"}
+    assert made[0] == made[1]

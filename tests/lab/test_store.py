@@ -136,6 +136,33 @@ class _Some:
 SOME: Any = _Some()
 
 
+def test_columns_are_those_of_the_table(tmp_path: Path) -> None:
+    """As numpy has them; what a table lacks is left out."""
+    store._write_columns({"t": [0.5, 1.5], "queue": ["a", "b"], "pkts": [1, None]}, tmp_path / "queue.parquet")
+    found = store.columns(tmp_path, "queue", ["t", "id", "queue", "pkts"])
+    assert list(found) == ["t", "queue", "pkts"]
+    assert (found["queue"] == "b").tolist() == [False, True]
+    assert found["t"].tolist() == [0.5, 1.5] and str(found["pkts"].tolist()) == "[1.0, nan]"
+
+
+def test_what_no_disk_would_say_is_a_store_out_of_reach(there: cache.Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packages for remote stores have exceptions of their own, which ended commands with a traceback."""
+
+    class NoCredentialsError(Exception):
+        pass
+
+    def lost(*_args: Any, **_more: Any) -> Any:
+        raise NoCredentialsError("no credentials")
+
+    for name in ("cat_file", "pipe_file", "find", "exists"):
+        monkeypatch.setattr(there.fs, name, lost)
+    there.fs.makedirs(there.root)
+    for use in (lambda: there.get("ab12"), lambda: there.put("ab12", b"x"), lambda: list(there.entries())):
+        with pytest.raises(cache.UnreachableError, match=r"store /.*: no credentials") as caught:
+            use()
+        assert isinstance(caught.value, OSError) and caught.value.strerror == "no credentials"
+
+
 def test_none_is_no_store() -> None:
     assert campaigns.kept("none", 0, again=False).store is None
     assert campaigns.kept(None, 0, again=True).take is False
@@ -168,12 +195,16 @@ def test_a_second_command_takes_what_the_first_measured(hetlab: Hetlab, tmp_path
     assert third["result.json"] == first["result.json"]
     assert hetlab("cache", "check", env=env).returncode == 0, "and was put there anew"
 
+    replaced = "1 of the runs in"
+    assert replaced not in run("c")[1], "the same settings"
+    assert replaced in run("c", "--set", "duration_s=4")[1]
+
     (path,) = (tmp_path / "a").rglob("flows.parquet")
     path.write_bytes(path.read_bytes() + b"!")
     _files, said, status = run("a", "--resume", "--verify", "1")
     assert status == 1 and "other bytes: flows.parquet" in said
 
-    assert hetlab("cache", "size", env=env).stdout.startswith("1 runs, ")
+    assert hetlab("cache", "size", env=env).stdout.startswith("2 runs, ")
     assert "bulk" in hetlab("cache", "list", env=env).stdout
-    assert hetlab("cache", "gc", "--most-gb", "0", env=env).stdout.startswith("1 runs, ")
+    assert hetlab("cache", "gc", "--most-gb", "0", env=env).stdout.startswith("2 runs, ")
     assert hetlab("cache", "size", env=env).stdout.startswith("0 runs, ")

@@ -8,6 +8,8 @@ what 1 changes is the SYN, which the player takes care of.
 """
 
 import io
+import shutil
+import uuid
 from pathlib import Path
 
 import pytest
@@ -78,11 +80,27 @@ def test_a_script_that_is_wrong_fails(scripts: list[Path], tmp_path: Path, was: 
     text = source.read_text().replace(was, now, 1)
     assert text != source.read_text()
     for name in ("defaults.sh", "set_sysctls.py"):
-        (tmp_path / name).symlink_to(source.parent / name)
+        shutil.copy(source.parent / name, tmp_path)
     (tmp_path / "wrong.pkt").write_text(text)
-    k, out = kernel.kernel(Console(stderr=True)), io.BytesIO()
-    words = host.command([tmp_path / "wrong.pkt"], packetdrill=True)
-    assert exec_uml.execute(k.executable, kernel.modules(Console(stderr=True), k), words, 600, out) == 1
-    points = host.points(out.getvalue().decode())
+    status, points = play(tmp_path / "wrong.pkt")
+    assert status == 1
     assert [held for held, _ in points.values()] == [False, False]
     assert all(fault in said for _, said in points.values())
+
+
+def play(script: Path) -> tuple[int, host.Points]:
+    """Exit status and points of one script on the unpatched kernel."""
+    k, out = kernel.kernel(Console(stderr=True)), io.BytesIO()
+    words = host.command([script], packetdrill=True)
+    status = exec_uml.execute(k.executable, kernel.modules(Console(stderr=True), k), words, 600, out)
+    return status, host.points(out.getvalue().decode())
+
+
+def test_what_a_script_leaves_in_tmp_stays_in_its_machine(tmp_path: Path) -> None:
+    """Names have a process id, which is the same in every machine: one restored the sysctls of another."""
+    left = Path("/tmp", f"hetlab-{uuid.uuid4().hex}.sh")
+    (tmp_path / "beside").touch()
+    (tmp_path / "tmp.pkt").write_text(f"`test -f beside && echo true > {left}`\n+0 `sh {left}`\n")
+    status, points = play(tmp_path / "tmp.pkt")
+    assert (status, list(points)) == (0, [("tmp.pkt", 4), ("tmp.pkt", 6)]), points
+    assert not left.exists()

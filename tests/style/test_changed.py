@@ -26,7 +26,7 @@ def selected(*paths: str) -> set[str]:
         ("tests/option/fuzz/wire.c", {"tests/option"}),
         ("tests/option/packet/sc-blind.pkt", {"tests/packet", "tests/papers"}),
         ("tools/mininet/lossy.py", {"tests/lab/test_exec.py"}),
-        ("tools/bench/cpu_cost.py", set()),
+        ("tools/bench/cpu_cost.py", {"tests/lab/test_speed.py"}),
         ("tools/wireshark/santacruz.lua", {"tests/option"}),
     ],
 )

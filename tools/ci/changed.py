@@ -48,7 +48,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "tests/papers/": ("tests/papers",),
     "tests/proofs/": ("tests/proofs", "tests/style"),
     "tests/style/": ("tests/style",),
-    "tools/bench/": (),  # make check-vm
+    "tools/bench/": ("tests/lab/test_speed.py",),  # and make check-vm
     "tools/ci/": ("tests/style", "tests/option/test_patch_build.py", "tests/packaging"),
     "tools/ci/prove": ("tests/proofs", "tests/style"),
     "tools/hetcc": ("tests/packaging",),
@@ -57,6 +57,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "tools/lab/papers/": ("tests/lab", "tests/option", "tests/papers"),
     "tools/mininet/": ("tests/lab/test_exec.py",),
     "tools/packaging/": ("tests/packaging",),
+    "tools/requirements-s3.txt": (),  # make check-cluster
     "tools/scenarios/": ("tests/lab", "tests/modules", "tests/option", "tests/papers"),
     "tools/wireshark/": ("tests/option",),
 }
@@ -73,7 +74,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "report": ("tests/lab",),
     "script": ("tests/lab/test_exec.py",),
 }
-ENTRANCES = ("__main__", "cli")  # they import everything
+ENTRANCES = ("__main__", "cli", "launch")  # they import everything
 
 Reasons = dict[str, list[str]]
 

@@ -57,6 +57,15 @@ class Data:
         """Mean of those values: over the seeds, if everything else is given."""
         return statistics.fmean(self.pick(column, **where))
 
+    def median(self, column: str, below: str = "", **where: Any) -> float:
+        """Median of those values, or of their ratio to another column of the same row."""
+        values = self.pick(column, **where)
+        return (
+            statistics.median(v / b for v, b in zip(values, self.pick(below, **where), strict=True))
+            if below
+            else (statistics.median(values))
+        )
+
 
 def _inside(row: dict[str, Any], column: str) -> Any:
     for key in column.split("."):

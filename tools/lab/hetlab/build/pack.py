@@ -12,16 +12,15 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
 
 from hetlab.build import identity, kernel, packed
+from hetlab.build.unpack import ROOT
 from hetlab.errors import LabError
 from hetlab.paths import BIN, BUILD, TOP, VENV
 
-ROOT = "hetcc"
 # Programs of the machines that Debian's smallest system lacks, or may lack
 NEEDED = (
     "ip",
@@ -147,25 +146,3 @@ def _libraries(of: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     for name, path in sorted(found.items()):
         if not OF_THE_HOST.fullmatch(name):
             yield Path(path).resolve(), f"build/root/lib/{name}"
-
-
-def unpack(file: Path, directory: Path) -> Path:
-    """Unpack into a directory; where the lab is then."""
-    if directory.exists() and any(directory.iterdir()):
-        raise LabError(f"{directory}: not empty")
-    try:
-        with tarfile.open(file) as tar:
-            _safe(tar, file)
-            tar.extractall(directory)
-    except (OSError, tarfile.TarError) as err:
-        with suppress(OSError):
-            shutil.rmtree(directory / ROOT)
-        raise LabError(f"{file}: cannot be unpacked to {directory}: {err}") from err
-    return directory / ROOT
-
-
-def _safe(tar: tarfile.TarFile, file: Path) -> None:
-    """LabError where a name leads out of the directory."""
-    for name in tar.getnames():
-        if not name.startswith(f"{ROOT}/") or ".." in name.split("/"):
-            raise LabError(f"{file}: no pack of hetlab: it has {name}")

@@ -87,12 +87,13 @@ class Evidence:
 
     def series(self, need: RunKey, table: str, column: str, since_s: float = 0) -> Floats:
         """A column of one of the run's tables (of the first flow, of the bottleneck's queue) from a time on."""
-        columns = self.table(need, table)
-        keep = np.array(columns["t"]) >= since_s
+        directory = store.run_dir(self.out, self[need])
+        columns = store.columns(directory, table, ["t", "id", "queue", column])
+        keep = columns["t"] >= since_s
         for key, main in (("id", MAIN_FLOW), ("queue", self[need].queue.link)):
             if key in columns:
-                keep &= np.array(columns[key]) == main
-        return np.array(columns[column], float)[keep]
+                keep &= columns[key] == main
+        return np.asarray(columns[column], float)[keep]
 
 
 def _key(name: str, run: Job | RunResult) -> tuple[str, str, int]:

@@ -103,11 +103,17 @@ app.command("unpack")(pack_command.unpack)
 def kernel_command(
     patched: Annotated[bool, typer.Option(help="with the Santa Cruz option (santacruz_opt.patch)")] = False,
     debug: Annotated[bool, typer.Option(help="with KASAN and UBSAN; several times slower")] = False,
+    pack: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="of the wheel alone: unpack a file of 'hetlab pack', build nothing"),
+    ] = None,
 ) -> None:
     """Build the lab's kernel, the modules for it and the traffic tools.
 
     The kernel is a User-Mode Linux; nothing is built twice.
     """
+    if pack:
+        raise LabError(f"kernel --pack: a checkout has its own lab; 'hetlab unpack {pack} DIR' puts this one beside it")
     begun = time.monotonic()
     k = kernel.kernel(err, patched, debug)
     directory = kernel.modules(err, k)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hetlab.build import pack
+from hetlab.build import unpack as unpacking
 from hetlab.cli.campaigns import err
 
 
@@ -25,4 +26,4 @@ def unpack(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="an empty directory, or a new one")],
 ) -> None:
     """Unpack a pack; prints where its hetlab is."""
-    print(pack.unpack(file, directory) / "tools" / "hetlab")
+    print(unpacking.unpack(file, directory) / "tools" / "hetlab")

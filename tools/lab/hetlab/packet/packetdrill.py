@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Scripts of packetdrill as the kernel's selftests have them, unmodified.
 
-What packetdrill does otherwise than our player: shell commands run beside the script; the kernel
+What packetdrill does otherwise than our player: shell commands run beside the script, with a /tmp of
+its own, where they leave files of the same names in every machine; the kernel
 hands over whole TSO packets, and several in a row count as one that is as long; a packet without a
 list of options has none; the peer's SYN gives its initial sequence number; timestamps are not
 checked, but an echo in an injected packet is mapped to what the kernel sent; what the kernel sends
@@ -16,6 +17,7 @@ from pathlib import Path
 from hetlab.packet.model import Packet
 from hetlab.packet.options import MOD32, Option, Raw, ScOk, Timestamp
 from hetlab.packet.player import Player
+from hetlab.packet.tun import own_tmp
 from hetlab.packet.wire import Segment
 
 
@@ -26,7 +28,10 @@ class Packetdrill(Player):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
-        self.folder = Path(self.script.name).resolve().parent
+        # By descriptor, since it may be below /tmp
+        folder = os.open(Path(self.script.name).resolve().parent, os.O_PATH)
+        self.folder = Path(f"/proc/self/fd/{folder}")
+        own_tmp()
         self.variables = {"PACKETDRILL_PID": str(os.getpid())}
         self.stamps: dict[int, int] = {}
         self.tun.accept_large()

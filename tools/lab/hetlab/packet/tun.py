@@ -19,7 +19,7 @@ from hetlab.errors import LabError
 from hetlab.packet.wire import LOCAL, PREFIX
 
 NS = 1_000_000_000
-CLONE_NEWNET = 0x40000000
+CLONE_NEWNET, CLONE_NEWNS = 0x40000000, 0x00020000
 TUNSETIFF = 0x400454CA
 TUNSETOFFLOAD, TUN_OFFLOADS = 0x400454D0, 0x01 | 0x02 | 0x04  # checksums, TSO of both IP versions
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
@@ -47,6 +47,12 @@ def _checked(result: int, what: str) -> int:
 def own_namespace() -> None:
     """Leave the machine's network for an empty one: sysctls, counters and caches are fresh."""
     _checked(libc.unshare(CLONE_NEWNET), "unshare")
+
+
+def own_tmp() -> None:
+    """Give this process and those it starts an empty /tmp: the machine's is the host's, and that of all machines."""
+    _checked(libc.unshare(CLONE_NEWNS), "unshare")
+    _checked(libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, None), "/tmp")
 
 
 def write_sysctl(name: str, value: str) -> None:

@@ -17,7 +17,7 @@ import tarfile
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,25 @@ def key(job: Job, hashes: dict[str, str], lab: str) -> str:
         "lab": lab,
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+class UnreachableError(LabError, OSError):
+    """What a remote store answers that is no OSError of its package's: no credentials, no such host."""
+
+    def __init__(self, text: str, answer: str) -> None:
+        super().__init__(text)
+        self.strerror = answer
+
+
+@contextmanager
+def _remote(where: str) -> Iterator[None]:
+    """UnreachableError for what packages of fsspec raise beside OSError, each its own."""
+    try:
+        yield
+    except (OSError, LabError):
+        raise
+    except Exception as err:
+        raise UnreachableError(f"store {where}: {err}", str(err)) from err
 
 
 class CorruptError(LabError):
@@ -128,7 +147,8 @@ class Cache:
 
     def _read(self, name: str) -> bytes | None:
         try:
-            data: bytes = self.fs.cat_file(self._path(name))
+            with _remote(self.where):
+                data: bytes = self.fs.cat_file(self._path(name))
         except FileNotFoundError:
             return None
         return data
@@ -137,14 +157,16 @@ class Cache:
         """Write an entry, whole or not at all; OSError if that cannot be done."""
         path = self._path(name)
         draft = f"{path[: -len(name)]}{DRAFT}{uuid.uuid4().hex}"
-        self.fs.makedirs(self.fs._parent(path), exist_ok=True)
-        try:
-            self.fs.pipe_file(draft, entry)
-            self.fs.mv(draft, path)
-        except BaseException:
-            if self.fs.exists(draft):
-                self.fs.rm_file(draft)
-            raise
+        with _remote(self.where):
+            self.fs.makedirs(self.fs._parent(path), exist_ok=True)
+            try:
+                self.fs.pipe_file(draft, entry)
+                self.fs.mv(draft, path)
+            except BaseException:
+                with suppress(Exception):  # the first error is the one to tell
+                    if self.fs.exists(draft):
+                        self.fs.rm_file(draft)
+                raise
 
     def sound(self, name: str) -> bool:
         """Whether an entry is what was written."""
@@ -162,18 +184,19 @@ class Cache:
 
     def remove(self, name: str) -> None:
         """Remove an entry, if it is there."""
-        if self.fs.exists(path := self._path(name)):
-            self.fs.rm_file(path)
+        with _remote(self.where):
+            if self.fs.exists(path := self._path(name)):
+                self.fs.rm_file(path)
 
     def entries(self) -> Iterator[Entry]:
         """All entries, the one that was not used for longest first."""
         return iter(sorted((e for e in self._files() if not e.key.startswith(DRAFT)), key=lambda e: (e.used_s, e.key)))
 
     def _files(self) -> Iterator[Entry]:
-        if not self.fs.exists(self.root):
-            return
-        self.fs.invalidate_cache()
-        for path, info in self.fs.find(self.root, detail=True).items():
+        with _remote(self.where):
+            self.fs.invalidate_cache()
+            found = self.fs.find(self.root, detail=True) if self.fs.exists(self.root) else {}
+        for path, info in found.items():
             yield Entry(path.rpartition("/")[2], info["size"], _seconds(info))
 
     def collect(self, most_bytes: int | None, most_age_s: float | None) -> list[Entry]:

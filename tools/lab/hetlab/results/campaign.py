@@ -65,7 +65,8 @@ class Campaign:
             self.shared.remove(name)
             return None
         except OSError as err:
-            say(f"store {self.shared.where}: cannot be read, nothing more is taken from it or kept there: {err}")
+            where, answer = self.shared.where, err.strerror or err
+            say(f"store {where}: cannot be read, nothing more is taken from it or kept there: {answer}")
             self.shared = None
             return None
         self._draw(job, result)
