@@ -22,8 +22,8 @@
  * Loss. A full queue loses when packets wait longest, a link at any delay: a loss is
  * congestion unless the packet behind it waited less than half of what the queue has
  * held, or a quarter of late came when packets waited less than the mean; and always
- * above 1/12, or 1/48 in doubt. The reaction and the growth after it are CUBIC's (RFC
- * 9438), as long as losses are congestion.
+ * above 1/12, or 1/48 in doubt, since the last reduction. The reaction and the growth
+ * after it are CUBIC's (RFC 9438), as long as losses are congestion.
  *
  * Empty queue. After drain_s seconds without one the window is n less, and 3/4 of that,
  * for three rounds and 200 ms at least. Flows see the least level at the same time and
@@ -33,8 +33,9 @@
  * out, has not shortened the delay (eight rounds); where congestion loses packets with
  * only n_op queued; after two drains that left a queue. Left when a drain empties it.
  *
- * A path that gets longer: delay that came at once and does not answer, or that two
- * drains leave alike, becomes part of the base.
+ * A path that gets longer: delay that came at once and does not answer, or is for eight
+ * rounds twice what all packets in flight can cause, or that two drains leave alike,
+ * becomes part of the base. If others' packets did it, the base falls as they leave.
  *
  * Departures from the papers, each with its function; paper=1 has none of them:
  * - n from the level, not from sums of differences	santacruz_n
@@ -43,7 +44,7 @@
  * - steps of 1, 2, 4...; several packets down		santacruz_law_raise, _lower
  * - end of slow start					santacruz_startup_rate
  * - which losses are congestion; CUBIC's 0.7		santacruz_loss, santacruz_reduce
- * - drains, competitive mode, longer paths		santacruz_drain, santacruz_compete
+ * - drains, competitive mode, longer paths		santacruz_drain, _compete, _foreign
  * - delay that the round trip does not show is no delay	santacruz_believed
  * - the round trip where timestamps are too coarse	santacruz_tick_too_coarse
  * - after silence the window of before, paced		santacruz_after_idle
@@ -86,7 +87,7 @@
 #define SANTACRUZ_DRAIN_ROUNDS	3
 /* A drain is as long as that of other flows with other round trips, to meet theirs */
 #define SANTACRUZ_DRAIN_MS	200U
-/* A flow that starts fills the queue for so many rounds */
+/* A flow that starts fills the queue for so many rounds; 4 bits */
 #define SANTACRUZ_PATIENCE_ROUNDS	8U
 /* A window says nothing after a silence of so long (RFC 7661) */
 #define SANTACRUZ_IDLE_S	300U
@@ -149,6 +150,7 @@ enum santacruz_phase {
  * @coarse: timestamps were too coarse once
  * @company: others filled the queue before the last drain
  * @reduced: rounds in which the window is not to be raised or reduced
+ * @foreign: rounds in a row with a delay that our packets cannot cause
  * @paper: paper=1 when the connection began
  */
 struct santacruz {
@@ -183,6 +185,7 @@ struct santacruz {
 	    coarse:1,
 	    company:1,
 	    reduced:2,
+	    foreign:4,
 	    paper:1;
 };
 
@@ -464,6 +467,7 @@ static void santacruz_reduce(struct sock *sk)
 	if (sc->reduced)
 		return;
 	sc->reduced = SANTACRUZ_AFTER_LOSS;
+	loss_delay_answered(&sc->loss);
 	sc->phase = SANTACRUZ_STEADY;
 	sc->run = 0;
 	cc_window_want_pacing(sk);
@@ -602,6 +606,37 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 		santacruz_nobody_else(sc);
 }
 
+static void santacruz_longer_path(struct sock *sk, u32 level_us)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+
+	santacruz_raise_base(sc, level_us);
+	sc->lowering = 0;
+	santacruz_set_window(sk, max(sc->before, sc->window));
+}
+
+/* It came at once, and all packets in flight could not cause half of it, for some rounds */
+static bool santacruz_foreign(struct santacruz *sc, u32 level_us, u32 last_us)
+{
+	if (!santacruz_law_foreign(level_us, sc->lv.sent_pkts, sc->lv.pkts_ns) ||
+	    (!sc->foreign && last_us >= level_us / 4)) {
+		sc->foreign = 0;
+		return false;
+	}
+	sc->foreign = (sc->foreign + 1) % SANTACRUZ_PATIENCE_ROUNDS;
+	return !sc->foreign;
+}
+
+/* No packet of ours is to blame, and nobody is known to be */
+static void santacruz_foreign_stands(struct sock *sk, u32 level_us)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+
+	santacruz_nobody_else(sc);
+	sc->company = 0;
+	santacruz_longer_path(sk, level_us);
+}
+
 /*
  * Down to the operating point. The delay of our own packets answers; that of others, and
  * of a path that got longer at once, does not.
@@ -626,9 +661,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 		return;
 	}
 	if (stands && sc->sudden && !grew) {
-		santacruz_raise_base(sc, level_us);
-		sc->lowering = 0;
-		santacruz_set_window(sk, max(sc->before, sc->window));
+		santacruz_longer_path(sk, level_us);
 		return;
 	}
 	if (!sc->lowering || grew) {
@@ -795,6 +828,8 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	santacruz_near(sk, op);
 	if (sc->phase == SANTACRUZ_STARTUP)
 		santacruz_check_startup(sk, level_us, last_us, op);
+	else if (santacruz_foreign(sc, level_us, last_us))
+		santacruz_foreign_stands(sk, level_us);
 	else if (sc->phase == SANTACRUZ_DRAIN)
 		santacruz_drain(sk, level_us, op);
 	else if (santacruz_drain_due(sk))

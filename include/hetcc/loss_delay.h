@@ -176,6 +176,16 @@ static inline bool loss_delay_of_link(const struct loss_delay *e)
 			   LOSS_DELAY_LINK : LOSS_DELAY_LINK_OFTEN);
 }
 
+/**
+ * loss_delay_answered() - the window was reduced: losses until now count no more
+ * @e: estimator
+ */
+static inline void loss_delay_answered(struct loss_delay *e)
+{
+	e->lost = 0;
+	e->doubt = 0;
+}
+
 static inline u16 loss_delay_fade(u16 count)
 {
 	u32 round_up = ((u32)1 << LOSS_DELAY_ROUNDS_SHIFT) - 1;

@@ -164,4 +164,21 @@ santacruz_law_gave_way(const struct santacruz_law_answer *a)
 	return a->now_pkts <= a->first_pkts - a->first_pkts / 4;
 }
 
+/**
+ * santacruz_law_foreign() - a delay that is not ours, whatever we do
+ * @us: delay
+ * @pkts: packets in flight when the packet was sent that met it
+ * @pkts_ns: service time of a packet, 0: unknown
+ *
+ * Packets in flight can queue for their service times at most. Twice that allows for a
+ * link that has become half as fast.
+ *
+ * Return: true if others' packets, or the path, cause half of it at least.
+ */
+static inline bool santacruz_law_foreign(u32 us, u32 pkts, u32 pkts_ns)
+{
+	/* 2^32 * 500 < 2^41; (2^32 - 1)^2 < 2^64 */
+	return pkts_ns && (u64)us * 500 > (u64)pkts * pkts_ns;
+}
+
 #endif /* HETCC_SANTACRUZ_LAW_H */

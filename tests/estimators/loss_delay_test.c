@@ -139,6 +139,25 @@ static void test_heavy(void)
 		}
 }
 
+/* What a reduction has answered is not counted again; what comes after it is */
+static void test_answered(void)
+{
+	struct loss_delay e = { .below = LOSS_DELAY_ONE / 4 };
+	u32 i;
+
+	send_round(&e, QUEUE_US, 0);
+	send_round(&e, QUEUE_US, WINDOW / 4);
+	EXPECT_TRUE(loss_delay_heavy(&e), "an overrun");
+	loss_delay_answered(&e);
+	EXPECT_TRUE(!loss_delay_heavy(&e), "it is answered");
+	EXPECT_TRUE(!loss_delay_of_link(&e), "whose it was is not forgotten");
+	send_round(&e, QUEUE_US, 1);
+	EXPECT_TRUE(!loss_delay_heavy(&e), "one packet");
+	for (i = 0; i < 8; i++)
+		send_round(&e, QUEUE_US, WINDOW / 4);
+	EXPECT_TRUE(loss_delay_heavy(&e), "the window is still too large");
+}
+
 /* A single packet may have waited for a delayed ACK; what a queue has held is forgotten */
 static void test_held(void)
 {
@@ -171,6 +190,7 @@ static void test_hidden_queue(void)
 static const struct tap_case cases[] = {
 	{ "no queue seen: the link's, and counted twice", test_no_queue_seen },
 	{ "losses of a full queue", test_full_queue },
+	{ "answered losses", test_answered },
 	{ "losses of the link", test_random_loss },
 	{ "the packet behind the hole decides", test_packet_behind_the_hole },
 	{ "packets far apart say nothing", test_packets_far_apart },

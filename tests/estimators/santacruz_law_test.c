@@ -116,6 +116,27 @@ static void test_answer(void)
 	}
 }
 
+/* Packets in flight queue for their service times at most; half as fast a link is allowed for */
+static void test_foreign(void)
+{
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		u32 ns = prng_log32(1000, 100000000), pkts = prng_log32(1, 100000);
+		u64 own_us = (u64)pkts * ns / 1000;
+
+		if (!own_us || own_us > U32_MAX / 4)
+			continue;
+		EXPECT_TRUE(!santacruz_law_foreign(own_us, pkts, ns), "all ours");
+		EXPECT_TRUE(!santacruz_law_foreign(2 * own_us, pkts, ns), "half as fast");
+		EXPECT_TRUE(santacruz_law_foreign(2 * own_us + 3, pkts, ns),
+			    "%u packets of %u ns", pkts, ns);
+	}
+	EXPECT_TRUE(!santacruz_law_foreign(U32_MAX, 0, 0), "nothing known");
+	EXPECT_TRUE(!santacruz_law_foreign(U32_MAX, U32_MAX, U32_MAX), "largest");
+	EXPECT_TRUE(santacruz_law_foreign(U32_MAX, 1, U32_MAX), "2^32 us, one packet of 4 s");
+}
+
 static void test_grew(void)
 {
 	struct santacruz_law_answer a = { .first_us = 8000 };
@@ -151,6 +172,7 @@ static const struct tap_case cases[] = {
 	{ "lower: what met the queue less the excess, half at most", test_lower },
 	{ "drain: the queue and a quarter of the rest", test_drain },
 	{ "answer: our own queue and another path", test_answer },
+	{ "a delay that our packets cannot cause", test_foreign },
 	{ "a delay that grew", test_grew },
 	{ "a quarter of what was in flight", test_gave_way },
 };

@@ -70,6 +70,16 @@ PROOF(judge)
 	CHECK(e.below || !loss_delay_of_link(&e));
 }
 
+PROOF(answered)
+{
+	struct loss_delay e = any_state(), was = e;
+
+	ASSUME(is_state(&e));
+	loss_delay_answered(&e);
+	CHECK(is_state(&e) && !loss_delay_heavy(&e));
+	CHECK(e.below == was.below && e.pkts == was.pkts);
+}
+
 PROOF(round)
 {
 	struct loss_delay e = any_state(), was = e;

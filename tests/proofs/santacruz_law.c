@@ -93,3 +93,12 @@ PROOF(gave_way)
 	CHECK(!gave || a.now_pkts <= a.first_pkts);
 	CHECK(gave || a.now_pkts > a.first_pkts / 4 * 3);
 }
+
+PROOF(foreign)
+{
+	u32 us = nondet_u32(), pkts = nondet_u32(), pkts_ns = nondet_u32();
+	bool foreign = santacruz_law_foreign(us, pkts, pkts_ns);
+
+	CHECK(!foreign || (us && pkts_ns));
+	CHECK(foreign || pkts || !us || !pkts_ns);
+}

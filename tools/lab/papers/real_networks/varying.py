@@ -198,7 +198,7 @@ def _sweep(name: str, count: int, cost_s: int) -> None:
         f"real_networks-{name}",
         paper=f"{count} networks drawn at random: from 10 s after any change 95 % have 0.85 of (1 - loss) x link",
         needs=[DRAWN[i] for i in numbers],
-        cause=f"{causes.OF_THE_LINK} (d003: all 25); {causes.COMPETES_ALONE} (d006, d009: in all rounds and in 95 %)",
+        cause=f"{causes.OF_THE_LINK} (d003: all 25); {causes.COMPETES_ALONE} (d006: in all rounds)",
         cost_s=cost_s,
     )
     def check(e: Evidence) -> Verdict:
