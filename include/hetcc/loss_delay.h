@@ -23,7 +23,10 @@
 #define LOSS_DELAY_FADE_SHIFT	8
 /* Packets of a round that are enough for the queue to show */
 #define LOSS_DELAY_ROUND_PKTS	4
-/* Counts are of some eight rounds, and of 2^15 packets at most */
+/*
+ * Counts are of some eight rounds and 2^15 packets at most; those of losses begin anew
+ * with each reduction
+ */
 #define LOSS_DELAY_ROUNDS_SHIFT	3
 #define LOSS_DELAY_PKTS_MAX	((u32)1 << 15)
 /* Share of losses, Q7: weight of a loss 1/16; the link's from a quarter on */
@@ -50,7 +53,8 @@
  *	more bits
  * @high_us: most that all packets of a round had to wait
  * @pkts: packets that arrived
- * @lost: packets that were lost; twice, if no queue has been seen that could be full
+ * @lost: packets that were lost since the last reduction; twice, if no queue has been
+ *	seen that could be full
  * @doubt: of these, those that a full queue may have lost
  * @below: share of losses when a packet waited no longer than the mean,
  *	LOSS_DELAY_ONE: all

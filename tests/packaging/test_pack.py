@@ -165,8 +165,8 @@ def test_a_container_of_a_bare_debian(pack: Path, home: dict[str, bytes], tmp_pa
     names = [f"localhost/hetcc-test-{tmp_path.name.lower()}-{name}" for name in ("bare", "lab", "run")]
     (more / "Containerfile").write_text(
         f"FROM {names[1]}\n"
-        f"RUN ! command -v gcc && ! command -v python3 && HETLAB_STORE=none /opt/hetcc/tools/hetlab {' '.join(RUN[:2])}"
-        f" {' '.join(RUN[2:])} --out /out/bulk && timeout {START_S} /opt/hetcc/tools/hetlab run geo --cc cubic\n"
+        f"RUN ! command -v gcc && ! command -v python3 && HETLAB_STORE=none /opt/hetcc/tools/hetlab {' '.join(RUN)}"
+        f" --out /out/bulk && timeout {START_S} /opt/hetcc/tools/hetlab run geo --cc cubic\n"
     )
     build = ("podman", "build", "-q", "--isolation=chroot", "--ulimit=nofile=1024:1024", "-t")
     try:

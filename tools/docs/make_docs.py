@@ -60,11 +60,9 @@ class Data:
     def median(self, column: str, below: str = "", **where: Any) -> float:
         """Median of those values, or of their ratio to another column of the same row."""
         values = self.pick(column, **where)
-        return (
-            statistics.median(v / b for v, b in zip(values, self.pick(below, **where), strict=True))
-            if below
-            else (statistics.median(values))
-        )
+        if below:
+            values = [v / b for v, b in zip(values, self.pick(below, **where), strict=True)]
+        return statistics.median(values)
 
 
 def _inside(row: dict[str, Any], column: str) -> Any:
