@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """CPU time of a run over a trace and over a constant rate that carries as much: what following a trace costs.
 
-tools/bench/trace_cost.py [TRACE [SECONDS]]
+build/venv/bin/python tools/bench/trace_cost.py [TRACE [SECONDS]]
 
 TRACE is a file or a recipe (docs/traces.md), by default a synthetic LTE link of 4.6 Mbit/s. Prints the CPU time (s) of
 the machines alone: what a run of 1 s costs, with hetlab's own start, is taken off.
@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from hetlab.model import traces
 
 TOP = Path(__file__).resolve().parents[2]
 SCENARIO = """
@@ -39,9 +41,6 @@ def main() -> None:
     """Print both costs."""
     trace = sys.argv[1] if len(sys.argv) > 1 else "cellular:seed=1,mean_mbit=4.6,duration_s=120"
     duration_s = float(sys.argv[2]) if len(sys.argv) > 2 else 120
-    sys.path.insert(0, str(TOP / "tools" / "lab"))
-    from hetlab.model import traces
-
     capacity = traces.load(str(Path(trace).absolute()) if Path(trace).exists() else trace).capacity
     if capacity is None:
         sys.exit(f"{trace}: has no capacity")
