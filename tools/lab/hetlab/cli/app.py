@@ -161,8 +161,7 @@ def run_command(
     _together(on, bool(patch), resume, out, series)
     two = options.options(on, sender, receiver, sender_address, receiver_address, traffic, netem, ssh_option)
     loaded = [s for name in scenarios for s in files.load(name, set_)]
-    if patched is None:
-        patched = any(point.scenario.needs_option for point in loaded)
+    patched = any(point.scenario.needs_option for point in loaded) if patched is None else patched
     variants = variants_of(cc or [], patched, on, patches=patch or (), series=series)
     planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds), trace)
     planned = [options.fit(job, two) for job in planned] if two else planned
