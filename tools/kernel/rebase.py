@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Carry santacruz_opt.patch over to another kernel series.
+"""Carry santacruz_opt.patch, or the lab's own patches, over to another kernel series.
 
 The patch for 6.12 is the one source: what it changes is merged, three ways,
 into the files of the other series. Where that conflicts, lines that are only
 inserted go to the same place if there is one, else the series' own text stays;
-tools/kernel/rebase/SERIES.patch has the rest: it applies after the merge, without
-fuzz. Its first line has a hash of all that conflicts; if that changes in
-santacruz_opt.patch, this stops.
+tools/kernel/rebase/SERIES.patch (lab-SERIES.patch) has the rest: it applies after
+the merge, without fuzz. Its first line has a hash of all that conflicts; if that
+changes in the patch for 6.12, this stops.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent.parent
 TRUTH = TOP / "santacruz_opt.patch"
+LAB = TOP / "tools" / "kernel" / "patches"
 REBASE = TOP / "tools" / "kernel" / "rebase"
 BUILD = TOP / "build"
 BASE = "6.12"
@@ -31,6 +32,47 @@ SERIES = ["6.1", "7.2"]
 
 class RebaseError(Exception):
     """What went wrong, and where."""
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What is carried over, and to which series."""
+
+    series: str
+    lab: bool = False
+
+    @property
+    def text(self) -> str:
+        """The patch for 6.12, the lab's in their order."""
+        return "\n".join(p.read_text() for p in sorted(LAB.glob("*.patch"))) if self.lab else TRUTH.read_text()
+
+    @property
+    def files(self) -> list[str]:
+        """Files that it touches, in its order, each once."""
+        lines = (line for line in self.text.splitlines() if line.startswith("+++ b/"))
+        return list(dict.fromkeys(line.removeprefix("+++ b/") for line in lines))
+
+    @property
+    def work(self) -> Path:
+        """Directory of its trees."""
+        return BUILD / "rebase" / ("lab-" * self.lab + self.series)
+
+    @property
+    def rest(self) -> Path:
+        """Patch with what does not merge."""
+        return REBASE / f"{'lab-' * self.lab}{self.series}.patch"
+
+    @property
+    def out(self) -> Path:
+        """The generated patch."""
+        return BUILD / f"{'lab' if self.lab else 'santacruz_opt'}-{self.series}.patch"
+
+    @property
+    def head(self) -> str:
+        """What the generated patch says of itself."""
+        if not self.lab:
+            return message(self.text, self.series)
+        return f"Subject: what hetlab changes (lab only)\n\n[rebased on {self.series} by tools/kernel/rebase.py]\n\n"
 
 
 @dataclass
@@ -56,11 +98,6 @@ def call(*args: str | Path, cwd: Path = TOP, stdin: str | None = None, fine: tup
     if done.returncode not in fine:
         raise RebaseError(f"{args[0]} failed in {cwd}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout
-
-
-def touched(patch: str) -> list[str]:
-    """Files of a series, in its order."""
-    return list(dict.fromkeys(line.removeprefix("+++ b/") for line in patch.splitlines() if line.startswith("+++ b/")))
 
 
 def message(truth: str, series: str) -> str:
@@ -98,8 +135,8 @@ def unpack(series: str, to: Path, files: list[str]) -> None:
     # tar ends with 2 when a file is not in the archive
     names = [f"linux-source-{series}/{name}" for name in files]
     call("tar", "-xf", tarball, "-C", to, "--strip-components=1", *names, fine=(0, 2))
-    if not (to / "net/ipv4/tcp_input.c").is_file():
-        raise RebaseError(f"{tarball} has no net/ipv4/tcp_input.c")
+    if not any(to.rglob("*.c")):
+        raise RebaseError(f"{tarball} has no {files[0]}")
     stamp.write_text(key)
 
 
@@ -178,23 +215,21 @@ def merge(trees: Trees, name: str) -> list[str]:
     return said
 
 
-def prepare(series: str) -> Trees:
+def prepare(what: Carried) -> Trees:
     """The files of both kernels, and the patch in those of 6.12."""
-    truth = TRUTH.read_text()
-    files = touched(truth)
-    trees = Trees(BUILD / "rebase" / series)
-    unpack(BASE, trees.base, files)
-    unpack(series, trees.series, files)
+    trees = Trees(what.work)
+    unpack(BASE, trees.base, what.files)
+    unpack(what.series, trees.series, what.files)
     for tree in (trees.patched, trees.ported):
         call("rm", "-rf", tree)
     call("cp", "-a", trees.base, trees.patched)
-    apply(truth, trees.patched)
+    apply(what.text, trees.patched)
     return trees
 
 
-def merge_all(trees: Trees) -> str:
+def merge_all(trees: Trees, what: Carried) -> str:
     """Merge all files; returns the hash of what conflicts."""
-    said = [line for name in sorted(touched(TRUTH.read_text())) for line in merge(trees, name)]
+    said = [line for name in sorted(what.files) for line in merge(trees, name)]
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
 
@@ -212,36 +247,35 @@ def difference(old: Path, new: Path, files: list[str]) -> str:
     return "".join(out)
 
 
-def generate(series: str) -> Path:
+def generate(series: str, lab: bool = False) -> Path:
     """Merge, apply the rest, write the patch; returns its name."""
-    trees = prepare(series)
-    rest = REBASE / f"{series}.patch"
-    want, found = f"Conflicts of the merge: {merge_all(trees)}", rest.read_text().splitlines()[0]
+    what = Carried(series, lab)
+    trees = prepare(what)
+    rest = what.rest
+    want = f"Conflicts of the merge: {merge_all(trees, what)}"
+    found = rest.read_text().splitlines()[0] if rest.is_file() else "no such file"
     if want != found:
         raise RebaseError(
             f"{rest.relative_to(TOP)} does not fit any more ({found!r}, not {want!r}):\n"
             f"other changes conflict now. Edit {trees.ported}, then --record."
         )
     apply(rest.read_text(), trees.ported)
-    truth = TRUTH.read_text()
-    out = BUILD / f"santacruz_opt-{series}.patch"
-    out.write_text(f"{message(truth, series)}---\n{difference(trees.series, trees.ported, touched(truth))}")
-    return out
+    what.out.write_text(f"{what.head}---\n{difference(trees.series, trees.ported, what.files)}")
+    return what.out
 
 
-def record(series: str) -> Path:
+def record(series: str, lab: bool = False) -> Path:
     """Take what is in the ported tree as the result; returns the name of the patch with the rest."""
-    edited = BUILD / "rebase" / f"{series}.edited"
-    ported = BUILD / "rebase" / series / "ported"
+    what = Carried(series, lab)
+    edited, ported = what.work.with_name(f"{what.work.name}.edited"), what.work / "ported"
     if not ported.is_dir():
         raise RebaseError(f"--record: {ported} is not there; run without --record first")
     call("rm", "-rf", edited)
     call("cp", "-a", ported, edited)
-    trees = prepare(series)
-    found = merge_all(trees)
-    rest = REBASE / f"{series}.patch"
-    rest.write_text(f"Conflicts of the merge: {found}\n" + difference(trees.ported, edited, touched(TRUTH.read_text())))
-    return rest
+    trees = prepare(what)
+    found = merge_all(trees, what)
+    what.rest.write_text(f"Conflicts of the merge: {found}\n" + difference(trees.ported, edited, what.files))
+    return what.rest
 
 
 def main() -> int:
@@ -251,13 +285,19 @@ def main() -> int:
     )
     parser.add_argument("series", choices=SERIES, help="kernel series to carry it over to")
     parser.add_argument(
+        "--lab",
+        action="store_true",
+        help="the lab's own patches (tools/kernel/patches) instead: makes build/lab-SERIES.patch",
+    )
+    parser.add_argument(
         "--record",
         action="store_true",
-        help="take build/rebase/SERIES/ported, edited by hand, as the result: writes tools/kernel/rebase/SERIES.patch",
+        help="take build/rebase/[lab-]SERIES/ported, edited by hand, as the result: writes what does not merge to "
+        "tools/kernel/rebase/[lab-]SERIES.patch",
     )
     args = parser.parse_args()
     try:
-        print((record if args.record else generate)(args.series))
+        print((record if args.record else generate)(args.series, args.lab))
     except RebaseError as error:
         print(f"rebase: error: {error}", file=sys.stderr)
         return 1

@@ -25,7 +25,7 @@ FAMILY = {4: socket.AF_INET, 6: socket.AF_INET6}
 MAC = {"c0": "02:00:00:00:00:01", "r0": "02:00:00:00:00:02", "r1": "02:00:00:00:00:03", "s0": "02:00:00:00:00:04"}
 SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 IPV6_LEAST_MTU = 1280
-OPERATIONAL_TRIES, OPERATIONAL_POLL_S = 100, 0.01
+OPERATIONAL_TRIES, OPERATIONAL_POLL_S = 300, 0.01  # the kernel looks once a second
 OFFLOADS_OFF = "tso off gso off gro off tx off rx off"
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from hetlab.build import kernel, programs
-from hetlab.cli import cache_command, judge_command, pack_command, papers_command, trace
+from hetlab.cli import cache_command, judge_command, pack_command, packet_command, papers_command, trace
 from hetlab.cli.arguments import (
     AgainOption,
     CcOption,
@@ -40,6 +40,7 @@ from hetlab.cli.arguments import (
     SeedsOption,
     SenderAddressOption,
     SenderOption,
+    SeriesOption,
     SetOption,
     SshOption,
     StoreOption,
@@ -77,6 +78,8 @@ from hetlab.model.job import Job
 from hetlab.model.keys import as_plain
 from hetlab.model.result import RunResult
 from hetlab.paths import BUILD, not_ours
+from hetlab.ported import kernel as ported
+from hetlab.ported.kernel import DEFAULT, Series
 from hetlab.results import cache
 
 # Where Debian has modinfo, which others than root do not have in their PATH
@@ -103,6 +106,7 @@ app.command("unpack")(pack_command.unpack)
 def kernel_command(
     patched: Annotated[bool, typer.Option(help="with the Santa Cruz option (santacruz_opt.patch)")] = False,
     debug: Annotated[bool, typer.Option(help="with KASAN and UBSAN; several times slower")] = False,
+    series: SeriesOption = DEFAULT,
     pack: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="of the wheel alone: unpack a file of 'hetlab pack', build nothing"),
@@ -115,7 +119,7 @@ def kernel_command(
     if pack:
         raise LabError(f"kernel --pack: a checkout has its own lab; 'hetlab unpack {pack} DIR' puts this one beside it")
     begun = time.monotonic()
-    k = kernel.kernel(err, patched, debug)
+    k = ported.kernel(err, series, patched, debug)
     directory = kernel.modules(err, k)
     programs.tools(err)
     print(f"kernel   {k.executable}\nmodules  {directory}\nready in {time.monotonic() - begun:.1f} s")
@@ -131,6 +135,7 @@ def run_command(
     on: OnOption = "virtual",
     kernel_: KernelOption = "6.12",
     clock: ClockOption = "icount",
+    series: SeriesOption = DEFAULT,
     out: OutOption = None,
     as_json: JsonOption = False,
     each: EachOption = False,
@@ -153,17 +158,16 @@ def run_command(
     ssh_option: SshOption = None,
 ) -> None:
     """Run each congestion control over each scenario and seed."""
-    _together(on, bool(patch), resume, out)
+    _together(on, bool(patch), resume, out, series)
     two = options.options(on, sender, receiver, sender_address, receiver_address, traffic, netem, ssh_option)
     loaded = [s for name in scenarios for s in files.load(name, set_)]
-    if patched is None:
-        patched = any(point.scenario.needs_option for point in loaded)
-    variants = variants_of(cc or [], patched, on, patches=patch or ())
+    patched = any(point.scenario.needs_option for point in loaded) if patched is None else patched
+    variants = variants_of(cc or [], patched, on, patches=patch or (), series=series)
     planned = jobs.make(loaded, variants, jobs.parse_seeds(seed or [], seeds), trace)
     planned = [options.fit(job, two) for job in planned] if two else planned
     _tell(f"{p.name}: {text}" for p in loaded for text in p.scenario.unreached())
     if dry_run:
-        show_plan(planned, on == "virtual", out if resume else None, machines)
+        show_plan(planned, on == "virtual", out if resume else None, machines, series)
         return
     directory = out or BUILD / "results" / time.strftime("%Y%m%d-%H%M%S")
     rows: list[RunResult] = []
@@ -175,7 +179,7 @@ def run_command(
 
     places = {"vm": emulated(kernel_, clock, machines), "host": this_machine}
     before = kept(store if on == "virtual" else cache.NONE, verify, again, resume)
-    place = two_hosts(two) if two else places.get(on) or virtual_on(cluster, machines, patch or ())
+    place = two_hosts(two) if two else places.get(on) or virtual_on(cluster, machines, patch or (), series=series)
     campaign = carry_out(planned, place, directory, report, patched, before)
     if not as_json and rows:
         show_results(in_order(rows, planned), each)
@@ -184,10 +188,12 @@ def run_command(
     fail_on(campaign)
 
 
-def _together(on: str, patch: bool, resume: bool, out: Path | None) -> None:
+def _together(on: str, patch: bool, resume: bool, out: Path | None, series: Series) -> None:
     """LabError for options that do not go together."""
     if patch and on != "virtual":
         raise LabError(f"--patch: changes the lab's kernel, which --on {on} does not run")
+    if series != DEFAULT and on != "virtual":
+        raise LabError(f"--series: the lab's kernel, which --on {on} does not run")
     if resume and not out:
         raise LabError("--resume: needs --out DIR, where the runs are")
 
@@ -198,9 +204,9 @@ def _tell(lines: Iterable[str]) -> None:
         err.print(f"hetlab: {line}")
 
 
-def show_plan(planned: list[Job], on_ours: bool, kept_in: Path | None, machines: int | None) -> None:
+def show_plan(planned: list[Job], on_ours: bool, kept_in: Path | None, machines: int | None, series: Series) -> None:
     """What would be run: of our kernel's runs without those that are there already."""
-    waiting = still_to_run(planned, kept_in) if on_ours else planned
+    waiting = still_to_run(planned, kept_in, series) if on_ours else planned
     if waiting:
         show(*plan_tables(waiting, len(cpus()[: machines or None]) if on_ours else None, terminal_width()))
     else:
@@ -216,6 +222,7 @@ def exec_command(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="what to run, after --")],
     patched: Annotated[bool, typer.Option(help="kernel with the Santa Cruz option")] = False,
     debug: Annotated[bool, typer.Option(help="kernel with KASAN and UBSAN")] = False,
+    series: SeriesOption = DEFAULT,
     patch: PatchOption = None,
     on: Annotated[Literal["virtual", "vm"], typer.Option(help="User-Mode Linux, or Debian's kernel")] = "virtual",
     kernel_: Annotated[Literal["6.12", "6.1"], typer.Option("--kernel", help="of --on vm")] = "6.12",
@@ -244,9 +251,10 @@ def exec_command(
     if on == "vm":
         from hetlab.machines import exec_qemu
 
-        if patched or debug or cc or patch:
+        if patched or debug or cc or patch or series != DEFAULT:
             raise LabError(
-                "exec --on vm: Debian's kernels are neither --patched nor --debug, have no --patch and load no --cc"
+                "exec --on vm: Debian's kernels are neither --patched nor --debug nor of a --series (but --kernel),"
+                " have no --patch and load no --cc"
             )
         libraries = qemu_files.environment(err) if environment else None
         raise typer.Exit(
@@ -254,7 +262,7 @@ def exec_command(
         )
     from hetlab.machines.exec_uml import execute
 
-    k = kernel.kernel(err, patched, debug, patch or ())
+    k = ported.kernel(err, series, patched, debug, patch or ())
     modules = kernel.modules(err, k)
     programs.tools(err)
     if programs.have_clang():  # HetLink says what is missing where it needs it
@@ -263,37 +271,7 @@ def exec_command(
     raise typer.Exit(execute(k.executable, modules, command, wall_limit, variables=named, load=own))
 
 
-@app.command("packet")
-def packet_command(
-    scripts: Annotated[list[Path], typer.Argument(metavar="SCRIPT.pkt...", help="packet scripts, see tests/README")],
-    patched: Annotated[bool, typer.Option(help="kernel with the Santa Cruz option")] = False,
-    debug: Annotated[bool, typer.Option(help="kernel with KASAN and UBSAN")] = False,
-    ip: Annotated[Literal["4", "6"] | None, typer.Option(help="one IP version; default: both")] = None,
-    pcap_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="record SCRIPT-ipvN.pcap there, times since the script began")
-    ] = None,
-    verbose: Annotated[bool, typer.Option(help="print every packet in the notation of scripts")] = False,
-    packetdrill: Annotated[bool, typer.Option(help="by packetdrill's rules: the kernel's own scripts")] = False,
-    sysctl: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="set for each script; repeatable")
-    ] = None,
-    wall_limit: Annotated[
-        float, typer.Option(metavar="SECONDS", min=1, max=86_400, help="stop after this much real time")
-    ] = 600,
-) -> None:
-    """Play packet scripts against the kernel's TCP: TAP on stdout.
-
-    All in one machine, in order.
-    """
-    from hetlab.machines.exec_uml import execute
-    from hetlab.packet import host
-
-    host.check(scripts, packetdrill)
-    k = kernel.kernel(err, patched, debug)
-    modules = kernel.modules(err, k)
-    programs.tools(err)
-    words = host.command(scripts, ip, pcap_dir, verbose, packetdrill=packetdrill, sysctls=sysctl or ())
-    raise typer.Exit(execute(k.executable, modules, words, wall_limit))
+app.command("packet")(packet_command.command)
 
 
 @app.command("list")

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from hetlab.ported.kernel import Series
+
 ScenariosArgument = Annotated[
     list[str],
     typer.Argument(
@@ -32,6 +34,9 @@ OnOption = Annotated[
     typer.Option(help="User-Mode Linux, Debian's kernel under QEMU (docs/vm.md), here, two hosts (docs/hosts.md)"),
 ]
 KernelOption = Annotated[Literal["6.12", "6.1"], typer.Option("--kernel", help="of --on vm")]
+SeriesOption = Annotated[
+    Series, typer.Option("--series", help="Linux of the lab's kernel; built on first use (docs/series.md)")
+]
 ClockOption = Annotated[
     Literal["icount", "real"], typer.Option(help="of --on vm: instructions executed; this machine's (only if idle)")
 ]

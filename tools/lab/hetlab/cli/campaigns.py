@@ -27,6 +27,8 @@ from hetlab.model.congestion import label
 from hetlab.model.job import Job
 from hetlab.model.result import RunResult
 from hetlab.paths import BUILD
+from hetlab.ported import kernel as ported
+from hetlab.ported.kernel import DEFAULT, Series
 from hetlab.results import cache, store
 from hetlab.results.campaign import Campaign
 
@@ -183,11 +185,16 @@ def draw_trace(directory: Path, result: RunResult) -> None:
     pictures.draw_trace(runs.Run(directory, result))
 
 
-def virtual(machines: int | None, own: Sequence[Path] = (), instead: Sequence[Path] = ()) -> RunnerFactory:
+def virtual(
+    machines: int | None,
+    own: Sequence[Path] = (),
+    instead: Sequence[Path] = (),
+    series: Series = DEFAULT,
+) -> RunnerFactory:
     """Virtual-time machines; ``own``: patches of the user's to their kernel, ``instead``: files of ours replaced."""
 
     def make_runner(patched: bool, planned: list[Job]) -> tuple[Runner, dict[str, str]]:
-        k = kernel.kernel(err, patched, own=own)
+        k = ported.kernel(err, series, patched, patches=own)
         modules = kernel.modules(err, k, instead=instead)
         offered.check(planned, offered.offered(k, modules))
         return VirtualRunner(k.executable, modules, machines), identity.hashes(k, modules)
@@ -196,14 +203,20 @@ def virtual(machines: int | None, own: Sequence[Path] = (), instead: Sequence[Pa
 
 
 def virtual_on(
-    told: str | None, machines: int | None, own: Sequence[Path] = (), instead: Sequence[Path] = ()
+    told: str | None,
+    machines: int | None,
+    own: Sequence[Path] = (),
+    instead: Sequence[Path] = (),
+    series: Series = DEFAULT,
 ) -> RunnerFactory:
     """Virtual-time machines of this host, or (--cluster) of the workers of a Dask scheduler."""
-    here = virtual(machines, own, instead)
+    here = virtual(machines, own, instead, series)
     if not told or told == LOCAL:
         return here
-    if own or instead or machines:
-        raise LabError("--cluster: workers have this tree's kernel and modules, and say themselves how many machines")
+    if own or instead or machines or series != DEFAULT:
+        raise LabError(
+            f"--cluster: workers have this tree's kernel {DEFAULT} and modules, and say themselves how many machines"
+        )
     client = cluster.start(told)
 
     def make_runner(patched: bool, planned: list[Job]) -> tuple[Runner, dict[str, str]]:
@@ -213,14 +226,14 @@ def virtual_on(
     return make_runner
 
 
-def still_to_run(planned: list[Job], out: Path | None) -> list[Job]:
+def still_to_run(planned: list[Job], out: Path | None, series: Series = DEFAULT) -> list[Job]:
     """Jobs without those whose results are in ``out``; names that the kernel does not know are a LabError.
 
     Where the kernel is not built yet nothing is known: all.
     """
     waiting: list[Job] = []
     for patched, group in jobs.by_kernel(planned).items():
-        k = kernel.built(patched)
+        k = ported.built(series, patched)
         if not k:
             waiting += group
             continue

@@ -12,6 +12,8 @@ from hetlab.cli.campaigns import err
 from hetlab.errors import LabError, meant
 from hetlab.model import congestion, jobs
 from hetlab.model.job import Candidate
+from hetlab.ported import kernel as ported
+from hetlab.ported.kernel import DEFAULT, Series
 
 FILE = re.compile(r"^(?P<path>[^:]*?(?:\.c|/[^:@]*))(?:@(?P<name>\w+))?(?P<params>:.*)?$")
 
@@ -28,11 +30,12 @@ def variants_of(
     on: str = "virtual",
     k: kernel.Kernel | None = None,
     patches: Sequence[Path] = (),
+    series: Series = DEFAULT,
 ) -> list[jobs.Variant]:
     """Congestion controls with parameters; ``FILE.c[@NAME][:param=value,...]`` is built, and is all that it registers.
 
-    LabError where one cannot be had. ``k``: the kernel that they are for; None: the lab's, ``patched`` or not,
-    with ``patches`` of the user's.
+    LabError where one cannot be had. ``k``: the kernel that they are for; None: the lab's of a series, ``patched`` or
+    not, with ``patches`` of the user's.
     """
     found: list[jobs.Variant] = []
     for text in texts:
@@ -42,7 +45,9 @@ def variants_of(
         elif on != "virtual":
             raise LabError(f"--cc {text}: files of one's own are run in virtual time only, not --on {on}")
         else:
-            found += _built(text, file, k or kernel.kernel(err, patched, own=patches), {v.cc for v in found})
+            found += _built(
+                text, file, k or ported.kernel(err, series, patched, patches=patches), {v.cc for v in found}
+            )
     return found
 
 

@@ -8,15 +8,27 @@ from typing import Annotated
 import typer
 
 from hetlab.build import kernel
-from hetlab.cli.arguments import AgainOption, ClusterOption, FormatOption, MachinesOption, StoreOption, VerifyOption
+from hetlab.cli.arguments import (
+    AgainOption,
+    ClusterOption,
+    FormatOption,
+    MachinesOption,
+    SeriesOption,
+    StoreOption,
+    VerifyOption,
+)
 from hetlab.cli.campaigns import carry_out, err, fail_on, kept, virtual_on
 from hetlab.cli.tables import claims_list, claims_table, show
 from hetlab.paths import BUILD
+from hetlab.ported import kernel as ported
+from hetlab.ported.kernel import DEFAULT, Series
 
 
 def claims(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="ids, or how they begin; all")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/claims")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="results; default build/claims, build/claims-SERIES")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object per claim on stdout")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="the table of docs/claims.md on stdout")] = False,
     list_: Annotated[bool, typer.Option("--list", help="what each needs and costs; nothing is run")] = False,
@@ -24,6 +36,7 @@ def claims(
         list[Path] | None,
         typer.Option(metavar="FILE", exists=True, dir_okay=False, help="in place of this tree's tcp_*.c of that name"),
     ] = None,
+    series: SeriesOption = DEFAULT,
     again: AgainOption = False,
     store: StoreOption = None,
     verify: VerifyOption = 0,
@@ -43,12 +56,13 @@ def claims(
         show(claims_list(chosen))
         return
     instead = cc or []
-    evidence = Evidence(out or BUILD / ("claims-own" if instead else "claims"))
+    name = "claims-own" if instead else "claims"
+    evidence = Evidence(out or BUILD / (name if series == DEFAULT else f"{name}-{series}"))
     planned = plan((need for c in chosen for need in c.needs), evidence)
     before = kept(store, verify, again)
-    place = virtual_on(cluster, machines, instead=instead)
+    place = virtual_on(cluster, machines, instead=instead, series=series)
     campaign = carry_out(planned, place, evidence.out, evidence.add, before=before)
-    evidence.points = play(list(dict.fromkeys(path for c in chosen for path in c.scripts)), instead)
+    evidence.points = play(list(dict.fromkeys(path for c in chosen for path in c.scripts)), instead, series)
     judged = evaluate.judge(chosen, evidence)
     if as_json or as_markdown:
         for j in judged:
@@ -90,14 +104,16 @@ def figures(
         print(path)
 
 
-def play(scripts: list[Path], instead: Sequence[Path] = ()) -> dict[tuple[bool, str, int], bool]:
-    """Packet scripts on both kernels: (patched, script, IP version) to whether it held."""
+def play(
+    scripts: list[Path], instead: Sequence[Path] = (), series: Series = DEFAULT
+) -> dict[tuple[bool, str, int], bool]:
+    """Packet scripts on both kernels of a series: (patched, script, IP version) to whether it held."""
     from hetlab.packet import host
 
     host.check(scripts)
     found: dict[tuple[bool, str, int], bool] = {}
     for patched in (False, True) if scripts else ():
-        k = kernel.kernel(err, patched)
+        k = ported.kernel(err, series, patched)
         output = host.play(k.executable, kernel.modules(err, k, instead=instead), host.command(scripts))
         found |= {(patched, *key): held for key, (held, _said) in host.points(output).items()}
     return found
