@@ -27,14 +27,14 @@ from hetlab.hosts import options
 from hetlab.model import files, jobs, resolve
 from hetlab.model.result import FORMAT_VERSION, from_json
 from hetlab.plots import flows, style
-from hetlab.report import page, runs, series, sweeps
+from hetlab.report import page, provenance, runs, series, sweeps
 from hetlab.results import points, store
 from hetlab.results.columns import COLUMNS, TERMINAL
 
 pytestmark = pytest.mark.fast
 
 EVIL = "A <script>alert('x')</script> & \"quoted\" $\\frac{1}$ https://example.org/x.png"
-HASHES = {"kernel": "00112233aabbccdd", "modules": "ddccbbaa33221100", "commit": "abcdef012345"}
+HASHES = {"kernel": "00112233aabbccdd", "modules": "tcp_x ddccbbaa33221100", "commit": "abcdef012345"}
 
 
 def resolved(name: str = "santacruz-basic", *sets: str) -> dict[str, Any]:
@@ -315,12 +315,27 @@ def test_several_scenarios_are_listed(tmp_path: Path) -> None:
 def test_runs_that_differ_are_not_mixed(tmp_path: Path) -> None:
     write_run(tmp_path / "1", resolved(), "reno", mbit=1.0)
     write_run(tmp_path / "2", resolved("santacruz-basic", "duration_s=5"), "reno", mbit=1.2)
-    change(write_run(tmp_path / "3", resolved(), "reno", mbit=1.4), hashes=HASHES | {"modules": "other"})
+    change(write_run(tmp_path / "3", resolved(), "reno", mbit=1.4), hashes=HASHES | {"modules": "tcp_x other"})
     write_run(tmp_path / "4", resolved(), "reno", mbit=1.0)
     p = written(tmp_path)
     assert [h2["id"] for h2 in p.of("h2")] == ["santacruz-basic", "santacruz-basic-2", "santacruz-basic-3", "terms"]
     rows = [row for row in p.rows if row and row[0][0] == "Reno reno"]
     assert [(row[1][0], row[2][0]) for row in rows] == [("1", "1.000"), ("1", "1.200"), ("1", "1.400")]
+
+
+def test_runs_that_loaded_other_modules_are_compared(tmp_path: Path) -> None:
+    """Each has the hashes of its own; only two versions of one module are two groups."""
+    for name, cc, modules in (
+        ("1", "reno", "sch_replay 0"),
+        ("2", "santacruz", "sch_replay 0, tcp_santacruz 1"),
+        ("3", "westwood_fr", "sch_replay 0, tcp_westwood_fr 2"),
+        ("4", "santacruz", "sch_replay 0, tcp_santacruz 3"),
+    ):
+        change(write_run(tmp_path / name, resolved(), cc), hashes=HASHES | {"modules": modules})
+    first, other = runs.group(store.read_all(tmp_path))
+    assert (list(first.runs), list(other.runs)) == (["santacruz", "westwood_fr", "reno"], ["santacruz"])
+    assert dict(provenance.provenance(first))["modules"] == "sch_replay 0, tcp_santacruz 1, tcp_westwood_fr 2"
+    assert dict(provenance.provenance(other))["modules"] == "sch_replay 0, tcp_santacruz 3"
 
 
 def several_flows() -> dict[str, Any]:

@@ -10,14 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from commands import Hetlab
+from hetlab import paths
+from hetlab.build import kernel, programs
 from hetlab.cli import campaigns
 from hetlab.errors import LabError
+from hetlab.machines import uml
+from hetlab.machines.runner import VirtualRunner
 from hetlab.model import files, jobs
 from hetlab.model.job import Job
 from hetlab.model.result import RunResult
-from hetlab.results import cache, store
+from hetlab.results import cache, loaded, store
 from hetlab.results.campaign import Campaign
 
 pytestmark = pytest.mark.fast
@@ -60,6 +65,40 @@ def test_what_a_result_depends_on_is_in_its_key(job: Job) -> None:
     assert cache.key(replace(job, dir="/else", asked=("x",)), HASHES | {"commit": "c"}, LAB) == cache.key(
         job, HASHES, LAB
     ), "where and when it was run does not matter"
+
+
+def test_a_module_is_in_the_keys_of_runs_that_load_it_and_in_no_others() -> None:
+    """All hashes of modules were in every key: a change of one ran everything again."""
+    every = {name: f"{name} 1" for name in ("sch_replay", "tcp_hybla_ext", "tcp_santacruz", "tcp_westwood_fr")}
+
+    def with_modules(changed: str = "") -> dict[str, str]:
+        texts = [text + ("f" if name == changed else "") for name, text in every.items()]
+        return HASHES | {"modules": ", ".join(texts)}
+
+    def of(cc: str, params: dict[str, str] | None = None, trace: bool = False, default: str = "cubic") -> Job:
+        made = jobs.make(files.load("bulk"), [jobs.Variant(cc, params or {})], [1])[0]
+        sysctl: dict[str, int | str] = {"net.ipv4.tcp_congestion_control": default}
+        return replace(made, trace=trace, scenario=replace(made.scenario, sysctl=sysctl))
+
+    beside = of("cubic")
+    rival = replace(beside.scenario.flows[0], id=1, name="rival", cc="hybla_ext")
+    beside = replace(beside, scenario=replace(beside.scenario, flows=(*beside.scenario.flows, rival)))
+    uses = {
+        "reno": (of("reno"), set()),
+        "santacruz": (of("santacruz", {"n_op": "2"}), {"tcp_santacruz"}),
+        "gfr": (of("westwood_gfr"), {"tcp_westwood_fr"}),
+        "paper": (of("hybla_paper"), {"tcp_hybla_ext"}),
+        "rival": (beside, {"tcp_hybla_ext"}),
+        "default": (of("cubic", default="westwood_fr"), {"tcp_westwood_fr"}),
+        "traced": (of("reno", trace=True), {"tcp_santacruz"}),
+    }
+    for what, (made, own) in uses.items():
+        before = cache.key(made, with_modules(), LAB)
+        moved = {name for name in every if cache.key(made, with_modules(name), LAB) != before}
+        assert moved == own | {"sch_replay"} == set(made.modules), what
+        assert loaded.of_run(made, with_modules()) == HASHES | {
+            "modules": ", ".join(every[name] for name in sorted(moved))
+        }, "and what a result says of itself"
 
 
 @pytest.mark.parametrize("where", ["{tmp}/store", "file://{tmp}/store", "memory://store"])
@@ -168,6 +207,37 @@ def test_none_is_no_store() -> None:
     assert campaigns.kept(None, 0, again=True).take is False
     with pytest.raises(LabError, match="--store strange://x"):
         cache.Cache("strange://x")
+
+
+@pytest.mark.virtual
+def test_modules_that_a_run_does_not_use_are_not_loaded_and_would_change_nothing(tmp_path: Path) -> None:
+    """So that their hashes can be left out of its key. The built files have no path of this checkout in them either."""
+    quiet = Console(quiet=True)
+    programs.tools(quiet)
+    k = kernel.kernel(quiet)
+    built = kernel.modules(quiet, k)
+    assert not [ko.name for ko in built.glob("*.ko") if str(paths.TOP).encode() in ko.read_bytes()]
+    every = sorted(ko.stem for ko in built.glob("*.ko"))
+    for names in ([], ["tcp_santacruz"], ["sch_replay", "tcp_hybla_ext"], None):
+        directory = paths.scratch("loaded-")
+        script = f"cut -d' ' -f1 /proc/modules > {directory}/seen"
+        uml.boot(k.executable, built, script, directory, None, names).proc.wait()
+        assert sorted((directory / "seen").read_text().split()) == (every if names is None else names)
+
+    few = jobs.make(files.load("bulk", ["duration_s=3"]), [jobs.Variant("cubic")], [1])[0]
+    assert few.modules == ["sch_replay"]
+
+    class All(Job):
+        modules = every  # in place of the property
+
+    errors: list[str | None] = []
+    found = []
+    for name, job in (("few", few), ("all", All(**vars(few)))):
+        VirtualRunner(k.executable, built).run([job], lambda _job, error, _wall_s: errors.append(error))
+        store.save(job, tmp_path / name, HASHES, 0, LAB)
+        found.append({p.name: p.read_bytes() for p in (tmp_path / name).rglob("*") if p.suffix in cache.SUFFIXES})
+    assert errors == [None, None]
+    assert found[0] == found[1] and len(found[0]) > 4
 
 
 @pytest.mark.virtual

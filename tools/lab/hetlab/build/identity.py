@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from hetlab.build import packed
-from hetlab.build.kernel import Kernel, files_digest, module_sources
+from hetlab.build.kernel import Kernel, digest, files_digest, module_sources
 from hetlab.paths import BIN, LAB, TOP
 
 # What a run depends on, see lab_digest; that these import nothing else is a test (tests/style/test_imports.py)
@@ -22,8 +22,13 @@ def commit() -> str:
 
 
 def hashes(k: Kernel, module_dir: Path) -> dict[str, str]:
-    """What a result was measured with."""
-    return {"kernel": k.key, "modules": module_dir.name.removeprefix("um-"), "commit": commit()}
+    """What results are measured with, of modules all that there are; see hetlab.results.loaded."""
+    return {"kernel": k.key, "modules": modules(module_dir), "commit": commit()}
+
+
+def modules(directory: Path) -> str:
+    """Built modules with the hashes of their files, which have no paths in them: alike wherever they are built."""
+    return ", ".join(f"{ko.stem} {digest(ko.read_bytes())}" for ko in sorted(directory.glob("*.ko")))
 
 
 def lab_digest() -> str:

@@ -221,7 +221,7 @@ def _provenance(found: Found) -> list[tuple[str, str]]:
 
     return [
         ("kernel", ", ".join(sorted({run.kernel_release for run in runs})) + f" ({every('kernel')})"),
-        ("modules", every("modules")),
+        ("modules", ", ".join(sorted({item for run in runs for item in run.hashes["modules"].split(", ")}))),
         ("sources of candidates", every("candidates")),
         ("commit", every("commit")),
         ("runs", str(len(runs))),

@@ -133,7 +133,7 @@ class VirtualRunner(SideBySide):
         path = directory / "job.json"
         path.write_text(job.as_json())
         script = f"exec {shlex.quote(str(VENV))}/bin/python -m hetlab.emulation.agent {shlex.quote(str(path))}"
-        machine = uml.boot(self.executable, self.modules, script, directory, cpu)
+        machine = uml.boot(self.executable, self.modules, script, directory, cpu, job.modules)
         running = JobInMachine(job, path, machine, wall_limit_s(job))
         running.watch = standstill.Watch(machine.proc.pid, self.executable, programs=bool(job.candidates))
         return running

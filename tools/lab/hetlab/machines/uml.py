@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,25 +67,17 @@ class Machine:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
 
-def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int | None) -> Machine:
-    """Boot a machine that runs a shell script and stops."""
+def boot(
+    executable: Path,
+    modules: Path,
+    script: str,
+    directory: Path,
+    cpu: int | None,
+    load: Sequence[str] | None = None,
+) -> Machine:
+    """Boot a machine that runs a shell script and stops; ``load``: names of the modules that it loads, if not all."""
     job = directory / "job.sh"
-    env = {
-        "PATH": f"{GUEST}/bin:{BIN}:{VENV}/bin:{SYSTEM_PATH}",
-        "HETLAB_BIN": str(BIN),
-        "HETLAB_MODULES": str(modules),
-        "HETLAB_TRACES": str(TRACES),
-        "PYTHONPATH": str(LAB),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONHASHSEED": "0",
-        # Mininet imports distutils; that of setuptools, the only one since Python 3.12, takes half a second here
-        "SETUPTOOLS_USE_DISTUTILS": "stdlib" if sys.version_info < (3, 12) else "local",
-        "HOME": os.environ.get("HOME", "/"),
-        "LC_ALL": "C.UTF-8",
-        "TERM": os.environ.get("TERM", "dumb"),
-        **LOADER,
-    }
-    exports = "\n".join(f"export {k}={shlex.quote(v)}" for k, v in env.items())
+    exports = "\n".join(f"export {k}={shlex.quote(v)}" for k, v in _environment(modules).items())
     job.write_text(f"{exports}\n{script}\n")
     args = [
         *([] if cpu is None else ["taskset", "-c", str(cpu)]),
@@ -107,6 +100,7 @@ def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int
         *(f"{name}={value}" for name, value in LOADER.items()),
         f"HETLAB_JOB={job}",
         f"HETLAB_MODULES={modules}",
+        *([] if load is None else [f"HETLAB_LOAD={','.join(load)}"]),
     ]
     for arg in args:
         if " " in arg:
@@ -122,6 +116,25 @@ def boot(executable: Path, modules: Path, script: str, directory: Path, cpu: int
             env={"PATH": SYSTEM_PATH, "TMPDIR": "/dev/shm"},
         )
     return Machine(proc, job, log, time.monotonic())
+
+
+def _environment(modules: Path) -> dict[str, str]:
+    """Variables of what runs in a machine."""
+    return {
+        "PATH": f"{GUEST}/bin:{BIN}:{VENV}/bin:{SYSTEM_PATH}",
+        "HETLAB_BIN": str(BIN),
+        "HETLAB_MODULES": str(modules),
+        "HETLAB_TRACES": str(TRACES),
+        "PYTHONPATH": str(LAB),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        # Mininet imports distutils; that of setuptools, the only one since Python 3.12, takes half a second here
+        "SETUPTOOLS_USE_DISTUTILS": "stdlib" if sys.version_info < (3, 12) else "local",
+        "HOME": os.environ.get("HOME", "/"),
+        "LC_ALL": "C.UTF-8",
+        "TERM": os.environ.get("TERM", "dumb"),
+        **LOADER,
+    }
 
 
 def cpus() -> list[int]:

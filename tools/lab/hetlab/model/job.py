@@ -11,6 +11,10 @@ from hetlab.model.flow import Flow
 from hetlab.model.keys import Checked, Key, as_plain, from_plain
 from hetlab.model.scenario import Experiment
 
+DEFAULT_CC = "net.ipv4.tcp_congestion_control"
+QDISC = "sch_replay"  # of links that play a trace: there for every run, it seldom changes
+TRACED = "tcp_santacruz"  # has the events that are recorded
+
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate(Checked):
@@ -63,6 +67,17 @@ class Job(Checked):
     def ccs(self) -> set[str]:
         """Congestion controls of its TCP flows."""
         return {self.cc_of(flow.cc) for flow in self.scenario.flows if flow.proto == "tcp"}
+
+    @property
+    def modules(self) -> list[str]:
+        """Modules of this tree that its machine loads, in the order of their names.
+
+        Of congestion controls those that its flows, the kernel's default or its parameters name, and no other.
+        The store's key depends on it: a change of another one leaves the result as it is.
+        """
+        named = {self.cc, *self.ccs, self.scenario.sysctl.get(DEFAULT_CC)}
+        used = {module for cc, module in congestion.ours().items() if cc in named}
+        return sorted({QDISC, *used, *([TRACED] if self.trace else [])})
 
     def module(self, cc: str) -> str:
         """Module that holds the parameters of a congestion control."""

@@ -9,7 +9,7 @@ from hetlab.model import files, jobs, resolve
 from hetlab.model.keys import as_plain
 from hetlab.model.scenario import Experiment
 from hetlab.report.runs import Group, words_of
-from hetlab.results import store
+from hetlab.results import loaded, store
 
 SHOWN = 15
 
@@ -26,7 +26,7 @@ def provenance(g: Group) -> list[tuple[str, str]]:
         ("seeds", words_of(sorted({run.result.seed for run in g.every}))),
         ("runs", f"{len(g.every)}" + (f", {sum(wall):.1f} s of real time" if wall else "")),
         ("kernel", words_of(sorted({run.result.kernel_release for run in g.every})) + f" ({all_of('kernel')})"),
-        ("modules", all_of("modules")),
+        ("modules", loaded.as_text(g.modules) or "unknown"),
         ("commit", all_of("commit")),
         ("reproducible", "yes, bit by bit" if exact == {True} else "no" if exact == {False} else "only some runs"),
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs and groups of runs that a page compares: same scenario, kernel and modules."""
+"""Runs and groups of runs that a page compares: same scenario and kernel, of no module two versions."""
 
 import json
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from hetlab.model.keys import as_plain
 from hetlab.model.result import RunResult
 from hetlab.model.scenario import Experiment
 from hetlab.plots import style
-from hetlab.results import points
+from hetlab.results import loaded, points
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,17 @@ class Run:
 
 @dataclass
 class Group:
-    """The runs of one scenario with the same kernel and modules."""
+    """The runs of one scenario with the same kernel; ``modules``: those that they loaded, of each one version."""
 
     name: str
     resolved: Experiment
     slug: str
     runs: dict[str, list[Run]] = field(default_factory=dict)
+    modules: dict[str, str] = field(default_factory=dict)
+
+    def fits(self, modules: dict[str, str]) -> bool:
+        """Whether a run with these modules had no other version of one than the runs that are here."""
+        return all(self.modules.get(name, digest) == digest for name, digest in modules.items())
 
     @property
     def every(self) -> list[Run]:
@@ -74,23 +79,28 @@ def group(found: Iterable[tuple[Path, RunResult]]) -> list[Group]:
 
     Different settings, kernels or modules under one name stay apart.
     """
-    groups: dict[str, Group] = {}
+    groups: dict[str, list[Group]] = {}
+    every: list[Group] = []
     seen: set[str] = set()
     for directory, result in sorted(found, key=lambda item: points.order(item[1].scenario)):
         same = result.as_json()
         if same in seen:
             continue
         seen.add(same)
-        measured_with = {k: v for k, v in result.hashes.items() if k != "commit"}
+        measured_with = {k: v for k, v in result.hashes.items() if k not in ("commit", "modules")}
         key = json.dumps([result.scenario, as_plain(result.scenario_resolved), measured_with], sort_keys=True)
-        if key not in groups:
-            slug = _slug(result.scenario, {g.slug for g in groups.values()})
-            groups[key] = Group(result.scenario, result.scenario_resolved, slug)
+        modules = loaded.by_name(result.hashes.get("modules", ""))
+        g = next((g for g in groups.setdefault(key, []) if g.fits(modules)), None)
+        if not g:
+            g = Group(result.scenario, result.scenario_resolved, _slug(result.scenario, {g.slug for g in every}))
+            groups[key].append(g)
+            every.append(g)
+        g.modules |= modules
         run = Run(directory, result)
-        groups[key].runs.setdefault(run.label, []).append(run)
-    for g in groups.values():
+        g.runs.setdefault(run.label, []).append(run)
+    for g in every:
         g.runs = {label: sorted(g.runs[label], key=lambda r: r.result.seed) for label in style.styles(g.runs)}
-    return list(groups.values())
+    return every
 
 
 def _slug(name: str, taken: set[str]) -> str:

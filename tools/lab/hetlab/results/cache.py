@@ -29,6 +29,7 @@ from hetlab.model.congestion import label
 from hetlab.model.job import Job
 from hetlab.model.keys import as_plain
 from hetlab.model.result import FORMAT_VERSION
+from hetlab.results import loaded
 
 MAGIC = b"hetlab-result "
 NONE, DAMAGED = "none", "damaged"
@@ -49,7 +50,7 @@ def key(job: Job, hashes: dict[str, str], lab: str) -> str:
         "trace": job.trace,
         "candidates": [own.digest for own in job.candidates],
         "kernel": hashes["kernel"],
-        "modules": hashes["modules"],
+        "modules": loaded.of_run(job, hashes)["modules"],
         "lab": lab,
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -13,7 +13,7 @@
                                           what santacruz saw and decided, with --trace
                            run.json       wall-clock time, hash of the lab's code, arguments of hetlab run
 
-Everything but run.json depends on scenario, seed, kernel and modules alone.
+Everything but run.json depends on scenario, seed, kernel and the run's modules alone.
 """
 
 import json
@@ -35,7 +35,7 @@ from hetlab.model.congestion import label
 from hetlab.model.job import Job
 from hetlab.model.keys import as_plain
 from hetlab.model.result import FORMAT_VERSION, RunResult, from_json
-from hetlab.results import metrics, path_delay, santacruz_trace, workloads
+from hetlab.results import loaded, metrics, path_delay, santacruz_trace, workloads
 
 DRAFT, RESULT = ".draft-", "result.json"
 CAPACITY_BIN_S = 0.1
@@ -71,7 +71,7 @@ def save(job: Job, out: Path, hashes: dict[str, str], wall_s: float, lab: str) -
         title=raw.scenario.title,
         kernel_release=raw.meta["kernel"],
         reproducible=raw.meta["seeded"],
-        hashes=hashes | own_hashes(job),
+        hashes=loaded.of_run(job, hashes) | own_hashes(job),
         hosts=raw.meta.get("hosts"),
         wall_s=round(wall_s, 3),
     )
@@ -114,7 +114,8 @@ def kept(job: Job, out: Path, hashes: dict[str, str], lab: str) -> RunResult | N
         job.cc_params,
         job.seed,
     )
-    same_kernel = all(result.hashes.get(key) == hashes[key] for key in ("kernel", "modules"))
+    wanted = loaded.of_run(job, hashes)
+    same_kernel = all(result.hashes.get(key) == wanted[key] for key in ("kernel", "modules"))
     same_kernel &= result.hashes.get("candidates") == own_hashes(job).get("candidates")
     complete = not job.trace or (directory / "trace.parquet").exists()
     return result if same_job and same_lab and same_kernel and complete else None
