@@ -263,7 +263,7 @@ FAULTS = {
     "rate below range": ("rate_mbit = 8", "rate_mbit = 0", ["link.wire.forward.rate_mbit", "0", "0.001..100000"]),
     "rate above range": ("rate_mbit = 8", "rate_mbit = 1e9", ["rate_mbit", "1000000000.0", "0.001..100000"]),
     "negative delay": ("delay_ms = 10", "delay_ms = -1", ["delay_ms", "-1", "0..100000"]),
-    "empty queue": ("queue_pkts = 20", "queue_pkts = 0", ["queue_pkts", "1..1e+07"]),
+    "empty queue": ("queue_pkts = 20", "queue_pkts = 0", ["queue_pkts", "1..10000000"]),
     "two queues": ("queue_pkts = 20", "queue_pkts = 20, queue_bdp = 1", ["queue_pkts or queue_bdp"]),
     "word for a number": ("duration_s = 5", 'duration_s = "long"', ["duration_s", "'long'"]),
     "unknown key": ("duration_s = 5", "duration_s = 5\nspeed = 3", ["speed"]),
@@ -407,7 +407,7 @@ FAULTS = {
         "rate_mbit = 8, police_mbit = 5 }\noffload = true",
         ["link.wire", "offload", "another one"],
     ),
-    "impossible offset": ("[link.wire]", "[clock.d]\noffset_s = 1e7\n[link.wire]", ["clock.d.offset_s", "1e+06"]),
+    "impossible offset": ("[link.wire]", "[clock.d]\noffset_s = 1e7\n[link.wire]", ["clock.d.offset_s", "1000000"]),
     "start after the end by chance": (
         'dst = "d"',
         'dst = "d"\nstart_s = 3\nstart_jitter_s = 2',

@@ -75,7 +75,7 @@ def made(tmp_path: Path, flow: str) -> Flow:
         ('workload = "video"\nbuffer_s = 5', ["buffer_s=5: less than two segments of 4 s"]),
         ('workload = "video"\nsegment_s = 0.01', ["segment_s", "0.1..60"]),
         ('workload = "replay"\nwrites = [[0, 10]]', ["writes.0: bytes=10", "24..1e+12"]),
-        ('workload = "replay"\nwrites = [[1, 100], [0.5, 100]]', ["writes.1: t_s=0.5", "1..1e+06, in order"]),
+        ('workload = "replay"\nwrites = [[1, 100], [0.5, 100]]', ["writes.1: t_s=0.5", "1..1000000, in order"]),
         ('workload = "connections"\nsize_bytes = 1', ["needs arrivals_s or load_percent, one of them"]),
         ('workload = "requests"\nsize_bytes = 1\nbytes = 9', ["bytes does not apply to a workload: transfers does"]),
         ('workload = "web"\nproto = "udp"\nsize_bytes = 1\nobjects = 1', ["workload='web' needs proto = 'tcp'"]),

@@ -59,7 +59,7 @@ def ranged(low: float, high: float) -> Callable[[str], float]:
     def convert(text: str) -> float:
         value = float(text)
         if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"{text}: allowed range is {low:g}..{high:g}")
+            raise argparse.ArgumentTypeError(f"{text}: allowed range is {low:.12g}..{high:.12g}")
         return value
 
     return convert

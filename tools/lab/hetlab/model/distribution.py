@@ -101,7 +101,7 @@ def parse(key: str, text: str, low: float, high: float) -> Distribution:
         except ValueError:
             raise ModelError(f"{key}={_short(text)!r}: {word!r} is not a number") from None
         if not least <= value <= most:
-            raise ModelError(f"{key}={_short(text)!r}: {what} {value:g}: allowed range is {least:g}..{most:g}")
+            raise ModelError(f"{key}={_short(text)!r}: {what} {value:g}: allowed range is {least:.12g}..{most:.12g}")
         return value
 
     kind, colon, rest = text.partition(":")
@@ -136,7 +136,8 @@ def check_writes(key: str, text: str) -> None:
         except ValueError:
             raise ModelError(f"{key}.{i}={pair!r}: a pair of t_s and bytes") from None
         if not before_s <= t_s <= LATEST_WRITE_S:
-            raise ModelError(f"{key}.{i}: t_s={t_s:g}: allowed range is {before_s:g}..{LATEST_WRITE_S:g}, in order")
+            allowed = f"{before_s:.12g}..{LATEST_WRITE_S:.12g}, in order"
+            raise ModelError(f"{key}.{i}: t_s={t_s:g}: allowed range is {allowed}")
         if not LEAST_WRITE_BYTES <= octets <= MOST_WRITE_BYTES:
             allowed = f"{LEAST_WRITE_BYTES}..{MOST_WRITE_BYTES:g}"
             raise ModelError(f"{key}.{i}: bytes={octets}: allowed range is {allowed}")

@@ -38,7 +38,7 @@ class Key:
         """The value; ValueError if it, or one of a list, is outside of the range."""
         for one in value if isinstance(value, tuple | list) else (value,):
             if one is not None and self.low is not None and self.high is not None and not self.low <= one <= self.high:
-                raise ValueError(f"allowed range is {self.low:g}..{self.high:g}")
+                raise ValueError(f"allowed range is {self.low:.12g}..{self.high:.12g}")
         return value
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:

@@ -46,4 +46,4 @@ def in_range(name: str, value: float, what: str = "") -> None:
     """Raise LabError naming the quantity, its value and its range when it is outside."""
     low, high = LIMITS[name]
     if not low <= value <= high:
-        raise LabError(f"{what or name}={value:g}: allowed range is {low:g}..{high:g}")
+        raise LabError(f"{what or name}={value:g}: allowed range is {low:.12g}..{high:.12g}")

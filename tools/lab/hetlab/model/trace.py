@@ -162,7 +162,7 @@ class Line:
         except ValueError:
             raise self.fault(f"{name} must be a number", value) from None
         if not limits[0] <= number <= limits[1]:
-            raise self.fault(f"{name}: allowed range is {limits[0]:g}..{limits[1]:g}", value)
+            raise self.fault(f"{name}: allowed range is {limits[0]:.12g}..{limits[1]:.12g}", value)
         return number
 
 

@@ -50,7 +50,7 @@ class Recipe:
         ranges |= {"sigma": (0, 10), "jitter_ms": (0, 1000)}
         for name, (low, high) in ranges.items():
             if not low <= getattr(self, name) <= high:
-                raise LabError(f"{self.kind}: {name}={getattr(self, name):g}: allowed range is {low:g}..{high:g}")
+                raise LabError(f"{self.kind}: {name}={getattr(self, name):g}: allowed range is {low:.12g}..{high:.12g}")
         if (packets := self.mean_mbit * 1e6 * self.duration_s / OPPORTUNITY_BITS) > LIMITS["queue_pkts"][1]:
             raise LabError(f"{self.kind}: {packets:,.0f} opportunities: make mean_mbit or duration_s smaller")
 

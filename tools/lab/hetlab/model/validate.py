@@ -71,4 +71,4 @@ def _range_of(name: str) -> str:
     if name not in LIMITS:
         return ""
     low, high = LIMITS[name]
-    return f" (allowed range {low:g}..{high:g})"
+    return f" (allowed range {low:.12g}..{high:.12g})"
