@@ -212,20 +212,21 @@ def complete(directory: Path, *files: str) -> bool:
     return all((directory / name).exists() for name in (".complete", *files))
 
 
-def unpack(console: Console, source: Path, patches: list[Path]) -> None:
-    """Unpack the source and apply the patches; complete or not at all."""
-    console.print(f"unpacking {TARBALL.name} and applying {len(patches)} patches")
+def unpack(console: Console, source: Path, patches: list[Path], tarball: Path | None = None) -> None:
+    """Unpack the source (None: that of the lab's series) and apply the patches; complete or not at all."""
+    tarball = tarball or TARBALL
+    console.print(f"unpacking {tarball.name} and applying {len(patches)} patches")
     log = source.with_suffix(".log")
     log.unlink(missing_ok=True)
     shutil.rmtree(source, ignore_errors=True)
     source.mkdir(parents=True)
-    run(["tar", "xf", str(TARBALL), "-C", str(source), "--strip-components=1"], log, "unpacking")
+    run(["tar", "xf", str(tarball), "-C", str(source), "--strip-components=1"], log, "unpacking")
     for patch in patches:
         # Patches of others are for other releases, too
         fuzz = 0 if patch.is_relative_to(TOP) else 2
         how = ["-p1", f"--fuzz={fuzz}", "-i", str(patch.resolve())]
         run(["patch", "-d", str(source), *how], log, f"applying {patch.name}")
-    made = TARBALL.stat().st_mtime
+    made = tarball.stat().st_mtime
     for file in (file for patch in patches for file in _patched(source, patch)):
         os.utime(file, (made, made))  # what is compiled from it is newer, also in another tree: see reuse()
     (source / ".complete").touch()

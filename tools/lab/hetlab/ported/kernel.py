@@ -6,8 +6,6 @@ those of 6.12, each under a hash of all that it is made of.
 """
 
 import functools
-import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -112,18 +110,9 @@ def _option(series: str) -> Path:
 
 
 def _unpack(console: Console, source: Path, series: str, patched: bool) -> None:
-    """Unpack the source and apply the carried-over patches; complete or not at all."""
-    console.print(f"unpacking {tarball(series).name} and carrying over the patches")
+    """Unpack the source with the carried-over patches."""
     log = source.with_suffix(".log")
-    log.unlink(missing_ok=True)
-    shutil.rmtree(source, ignore_errors=True)
-    source.mkdir(parents=True)
-    run(["tar", "xf", str(tarball(series)), "-C", str(source), "--strip-components=1"], log, "unpacking")
-    ways = {BUILD / f"lab-{series}.patch": ["--lab"]} | ({_option(series): []} if patched else {})
-    made = tarball(series).stat().st_mtime
-    for patch, words in ways.items():
+    patches = {BUILD / f"lab-{series}.patch": ["--lab"]} | ({_option(series): []} if patched else {})
+    for patch, words in patches.items():
         run([str(REBASE), series, *words], log, f"carrying over {patch.stem}")
-        run(["patch", "-d", str(source), "-p1", "--fuzz=0", "-i", str(patch)], log, f"applying {patch.name}")
-        for name in own.PATCHED_FILE.findall(patch.read_text()):
-            os.utime(source / name, (made, made))  # what is compiled from it is newer: see reuse()
-    (source / ".complete").touch()
+    own.unpack(console, source, list(patches), tarball(series))
