@@ -22,6 +22,16 @@ DEFINITIONS = (
         "strlcpy() by strscpy(): gone since 6.8",
     ),
     (
+        "ACCESS_ONCE",
+        "#define ACCESS_ONCE(x) (*(volatile __typeof__(x) *)&(x))",
+        "ACCESS_ONCE() is READ_ONCE() and WRITE_ONCE() since 4.15",
+    ),
+    (
+        "tcp_ecn_mode_any",
+        "static inline bool tcp_ecn_mode_any(const struct tcp_sock *tp)\n{\n\treturn tp->ecn_flags & TCP_ECN_OK;\n}",
+        "tcp_ecn_mode_any(tp) is tp->ecn_flags & TCP_ECN_OK before 6.18",
+    ),
+    (
         "tcp_tso_autosize",
         "static inline u32 tcp_tso_autosize(const struct sock *sk, unsigned int mss, int least)\n"
         "{\n\tunsigned long room = sk->sk_gso_max_size - 1 - MAX_TCP_HEADER;\n"
