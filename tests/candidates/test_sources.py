@@ -259,6 +259,22 @@ def test_a_header_of_the_kernel_keeps_its_path(tmp_path: Path) -> None:
     assert said[1:3] == [f"{tmp_path}/tcp_a.c:7: one", "/linux/include/bug.h:5: BUILD_BUG_ON failed"]
 
 
+def test_lines_are_those_of_the_users_file(tmp_path: Path) -> None:
+    """However much is put before them: definitions, wrappers of two operations, an event."""
+    function = "static void {0}(struct sock *sk, {1})\n{{\n}}\n"
+    old = function.format("c", "const struct rate_sample *rs") + function.format("p", "u32 n, s32 rtt_us")
+    extra = ".min_cwnd = x,\n\t.cong_control = c, .pkts_acked = p, .cwnd_event_tx_start = e,"
+    text = f"#include <net/tcp.h>\nint a = strlcpy(x, y, 3);\n{old}{TABLE.format(extra=extra)}int behind;\n"
+    changed = adapt.adapt({"a.c": text})[0]["a.c"]
+    assert changed.count("_adapted(struct sock") == 3 and "hetlab_strlcpy" in changed
+    said, line = {}, 1
+    for words in changed.splitlines():
+        said[words] = line
+        line = int(words.removeprefix("#line ")) if words.startswith("#line ") else line + 1
+    for words in ("int a = strlcpy(x, y, 3);", "int behind;"):
+        assert said[words] == text.splitlines().index(words) + 1
+
+
 def test_what_the_compiler_says_is_explained() -> None:
     log = """/b/tcp_a.c:7:2: error: 'struct tcp_congestion_ops' has no member named 'tso_segs'
 /b/tcp_a.c:9:2: warning: something

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hetlab.candidates.gone import gone
+from hetlab.candidates.gone import gone, placed
 
 Texts = dict[str, str]  # file name to content
 
@@ -134,7 +134,7 @@ FIELDS = (
         ".min_tso_segs",
         "tso_segs_goal(sk) is min_tso_segs(sk) in later kernels: bursts may be longer, not shorter",
     ),
-    (r"(?m)^\s*\.min_cwnd\s*=[^,}]*,\n", "", "min_cwnd(sk) left out: no kernel since 3.16 asks for it"),
+    (r"\.min_cwnd\s*=[^,}]*,", "", "min_cwnd(sk) left out: no kernel since 3.16 asks for it"),
 )
 GET_INFO = "get_info(sk, ext, skb) left out: what it tells ss has another form since 4.1"
 TX_START = "cwnd_event_tx_start(sk) is cwnd_event(sk, CA_EVENT_TX_START) before 7.2"
@@ -229,7 +229,8 @@ def _one_event(name: str, text: str, notes: list[str]) -> str:
             f"{{\n\tif (event == CA_EVENT_TX_START)\n\t\t{first[1]}(sk);\n{rest}}}\n\n"
         )
         begin = text.rfind("\n", 0, text.rindex("struct tcp_congestion_ops", 0, start)) + 1
-        text = text[:begin] + added + text[begin:start] + f"\n\t.cwnd_event = {wrapper}," + table + text[end:]
+        text = f"{text[:start]} .cwnd_event = {wrapper},{table}{text[end:]}"
+        text = placed(text, begin, added)
     return text
 
 
@@ -245,7 +246,7 @@ def _wrapped(name: str, text: str, which: tuple[str, str], of: Operation, files:
     added = f"static {of.gives} {wrapper}({of.takes})\n{{\n\t{result}{function}({of.call});\n}}\n\n"
     field = rf"\.{operation}(\s*=\s*)&?{function}\b"
     tables = re.sub(field, rf".{of.now or operation}\g<1>{wrapper}", text[table.start() :])
-    return text[: table.start()] + added + tables
+    return placed(text[: table.start()] + tables, table.start(), added)
 
 
 def _ends(text: str, function: str, last: str) -> bool:

@@ -81,8 +81,16 @@ def gone(text: str, header: str = "") -> tuple[str, list[str]]:
     # Guarded, for a header may need the same as the file that includes it
     blocks = [f"#ifndef hetlab_{name}\n#define hetlab_{name}\n{code}\n#endif\n" for name, code, _note in wanted]
     lines = text.splitlines(keepends=True)
-    at = _behind_includes(lines)
-    return "".join([*lines[:at], *blocks, *lines[at:]]), [note for _name, _code, note in wanted]
+    at = len("".join(lines[: _behind_includes(lines)]))
+    return placed(text, at, "".join(blocks)), [note for _name, _code, note in wanted]
+
+
+def placed(text: str, at: int, added: str) -> str:
+    """The text with more at the begin of a line, behind which the compiler counts on as in the user's file."""
+    *_, before = re.split(r"^(#line \d+\n)", text[:at], flags=re.M)
+    counted = re.findall(r"^#line (\d+)\n", text[:at], re.M)
+    line = int(counted[-1] if counted else 1) + before.count("\n")
+    return f"{text[:at]}{added}#line {line}\n{text[at:]}"
 
 
 def _has(text: str, name: str) -> bool:

@@ -49,7 +49,7 @@ KNOWN = (
     ),
     (
         r"has no member named .(fast_ack_mode|skb_marked_lost|tlp_orig_data_app_limited|is_acking_tlp_retrans_seq|lost|"
-        r"tx.*)\b",
+        r"is_ece|in_flight|tx.*)\b|.TCP_ECN_LOW. undeclared",
         "this field comes with kernel changes, as those of BBRv3: give them by --patch.",
     ),
     (
