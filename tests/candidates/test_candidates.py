@@ -92,6 +92,19 @@ def test_code_for_kernels_of_other_years(hetlab: Hetlab, tmp_path: Path) -> None
         assert change in said
 
 
+def test_what_compilers_of_old_let_pass(hetlab: Hetlab, tmp_path: Path) -> None:
+    """A function without a prototype or without its value, a name with a hyphen: they do, and it is told."""
+    text = AIMD.read_text().replace("aimd_register(void)", "aimd_register()").replace('"aimd"', '"Own-aimd"')
+    text = text.replace("\treturn tcp_register", "\ttcp_register")
+    (tmp_path / "tcp_mine.c").write_text(text)
+    done = hetlab("run", "bulk", *SHORT, "--cc", tmp_path / "tcp_mine.c", "--json", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["cc"] == "own_aimd"
+    said = " ".join(done.stderr.split())
+    assert "tcp_mine.c:58: a function ends without a value" in said
+    assert "the name Own-aimd has other characters than a-z, 0-9, _: called own_aimd here" in said
+
+
 def test_several_names_of_one_module(hetlab: Hetlab, tmp_path: Path) -> None:
     text = AIMD.read_text()
     second = text[text.index("static struct tcp_congestion_ops") : text.index("static int __init")]
@@ -123,6 +136,20 @@ BROKEN = {
         "\treturn 0;",
         ["registers no congestion"],
     ),
+    "licence": ('MODULE_LICENSE("GPL");\n', "", ["missing MODULE_LICENSE() in tcp_mine.o", "hint: MODULE_LICENSE"]),
+    "another licence": ('"GPL"', '"Proprietary"', ["GPL-only symbol 'tcp_slow_start'", "hint: MODULE_LICENSE"]),
+    "operations": ("\t.ssthresh\t= aimd_ssthresh,\n", "", ["does not implement required ops", "needs .ssthresh"]),
+    "a long name": ('"aimd"', '"aimd_of_sixteen_"', ["tcp_mine.c:51:", "has 16 characters", "1 to 15"]),
+    "a long name of a macro": (
+        '\t.name\t\t= "aimd",',
+        '#define LONG "aimd_of_sixteen_"\n\t.name\t\t= LONG,',
+        ["a name of more than 15 characters"],
+    ),
+    "crash at loading": (
+        "\treturn tcp_register_congestion_control(&aimd);",
+        "\t*(int *)16 = 1;\n\treturn tcp_register_congestion_control(&aimd);",
+        ["Kernel panic", "did not survive loading it"],
+    ),
     "refused": ("\treturn tcp_register_congestion_control(&aimd);", "\treturn -ENODEV;", ["No such device"]),
 }
 
@@ -140,7 +167,8 @@ def test_what_does_not_build_or_load(hetlab: Hetlab, tmp_path: Path, fault: str)
     assert not (tmp_path / "out").exists()
 
 
-FATAL = {"divides": "Kernel mode signal 8", "wild": "Kernel panic", "endless": "virtual time stands still"}
+STILL = "virtual time stands still"
+FATAL = {"divides": "Kernel mode signal 8", "wild": "Kernel panic", "endless": STILL, "sleeps": STILL}
 
 
 def line_of(name: str, word: str) -> str:
@@ -150,15 +178,19 @@ def line_of(name: str, word: str) -> str:
 
 def test_one_that_breaks_the_kernel_costs_its_own_runs(hetlab: Hetlab, tmp_path: Path) -> None:
     """The source line is named; the others are kept."""
-    files = [SOURCES / f"tcp_{name}.c" for name in ("divides", "wild", "endless", "nothing", "aimd")]
+    files = [SOURCES / f"tcp_{name}.c" for name in ("divides", "wild", "endless", "sleeps", "freed", "nothing", "aimd")]
     done = hetlab("run", "bulk", *SHORT, *(w for f in files for w in ("--cc", f)), "--out", tmp_path)
     assert done.returncode == 1
     assert sorted(p.name for p in (tmp_path / "bulk").iterdir()) == ["aimd", "nothing"]
     for name, said in FATAL.items():
         (line,) = (text for text in done.stderr.splitlines() if text.startswith(f"failed: bulk {name} "))
         assert said in line
-        places = {"divides": ["/ none"], "wild": ["0x10"], "endless": ["while", "cpu_relax"]}[name]
+        places = {"divides": ["/ none"], "wild": ["0x10"], "endless": ["while", "cpu_relax"], "sleeps": ["msleep"]}[
+            name
+        ]
         assert any(line_of(name, word) in line for word in places), line
+    (freed,) = re.findall(r"^failed: bulk freed .*(?:\n(?!failed).*)*", done.stderr, re.M)
+    assert "Kernel panic" in freed and "no place in a module of yours" in freed
 
 
 def test_only_in_virtual_time(hetlab: Hetlab) -> None:

@@ -111,6 +111,57 @@ def test_cong_control_of_older_kernels_is_wrapped() -> None:
     assert adapt.adapt({"a.c": new + TABLE.format(extra=".undo_cwnd = u, .cong_control = main_,")})[1] == []
 
 
+def test_packets_in_flight_were_the_third_argument() -> None:
+    """Before 3.13: as many arguments as now, and the name alone tells what the last one is."""
+    old = "static void avoid(struct sock *sk, u32 ack, u32 in_flight)\n{\n}\n"
+    table = TABLE.format(extra=".undo_cwnd = u, .cong_avoid = avoid,")
+    text = adapt.adapt({"a.c": old + table})[0]["a.c"]
+    assert "\tavoid(sk, ack, tcp_packets_in_flight(tcp_sk(sk)));" in text and ".cong_avoid = avoid_adapted," in text
+    new = old.replace("in_flight", "acked") + table
+    both = f"#if OLD\n{old}#else\n{old.replace('in_flight', 'acked')}#endif\n{table}"
+    for same in (new, both):
+        assert adapt.adapt({"a.c": same}) == ({"a.c": same}, [])
+
+
+def test_the_first_packets_event_of_later_kernels() -> None:
+    """An operation of its own since 7.2: one event of cwnd_event() here, which goes on with the others."""
+    events = "static void f(struct sock *sk)\n{\n}\nstatic void g(struct sock *sk, enum tcp_ca_event e)\n{\n}\n"
+    extra = ".undo_cwnd = u, .cwnd_event = g,\n\t.cwnd_event_tx_start\t= f,"
+    files, notes = adapt.adapt({"a.c": events + TABLE.format(extra=extra)})
+    text = files["a.c"]
+    assert text.count(".cwnd_event = f_adapted,") == 1 and ".cwnd_event = g" not in text and "tx_start\t=" not in text
+    assert "\tif (event == CA_EVENT_TX_START)\n\t\tf(sk);\n\telse\n\t\tg(sk, event);\n" in text
+    assert text.index("f_adapted(struct sock") < text.index("struct tcp_congestion_ops") and len(notes) == 1
+    alone = adapt.adapt({"a.c": events + TABLE.format(extra=".undo_cwnd = u, .cwnd_event_tx_start = f,")})[0]["a.c"]
+    assert "else" not in alone and ".cwnd_event = f_adapted," in alone
+    header = "\tvoid (*cwnd_event_tx_start)(struct sock *sk);\n"
+    text = events + TABLE.format(extra=extra)
+    assert adapt.adapt({"a.c": text}, header) == ({"a.c": text}, [])
+
+
+def test_what_ss_was_told_in_another_form_is_left_out() -> None:
+    old = "static void info(struct sock *sk, u32 ext, struct sk_buff *skb)\n{\n}\n"
+    files, notes = adapt.adapt({"a.c": old + TABLE.format(extra=".undo_cwnd = u, .get_info\t= info,")})
+    assert ".get_info" not in files["a.c"] and len(notes) == 1
+    new = old.replace("struct sk_buff *skb", "int *attr, union tcp_cc_info *info")
+    text = new + TABLE.format(extra=".undo_cwnd = u, .get_info\t= info,")
+    assert adapt.adapt({"a.c": text}) == ({"a.c": text}, [])
+
+
+def test_seconds_and_numbers_of_packets() -> None:
+    text = "if (get_seconds() > 3 && inet_sk(sk)->inet_id == 2) return inet_sk(sk)->inet_id;"
+    wanted = "if (ktime_get_real_seconds() > 3 && ((u16)atomic_read(&inet_sk(sk)->inet_id)) == 2) return "
+    files, notes = adapt.adapt({"a.c": text})
+    assert files["a.c"] == wanted + "((u16)atomic_read(&inet_sk(sk)->inet_id));" and len(notes) == 2
+
+
+@pytest.mark.parametrize(("name", "length"), [("", 0), ("a" * 16, 16), ("b" * 15, None), ("c-d", None)])
+def test_a_name_that_the_kernel_cannot_keep(name: str, length: int | None) -> None:
+    """It has no room for the end of a name of 16 characters, and reads on behind it."""
+    said = adapt.ill_named({"a.c": f"\n{TABLE.format(extra='').replace('mine', name)}"})
+    assert said == ([] if length is None else [f'a.c:5: the name "{name}" has {length} characters'])
+
+
 def test_each_operation_of_each_table_is_wrapped() -> None:
     """Two tables with functions of their own, one of them for today's kernel."""
     old = "static void {0}(struct sock *sk, const struct rate_sample *rs)\n{{\n}}\n"
@@ -208,11 +259,33 @@ def test_a_header_of_the_kernel_keeps_its_path(tmp_path: Path) -> None:
     assert said[1:3] == [f"{tmp_path}/tcp_a.c:7: one", "/linux/include/bug.h:5: BUILD_BUG_ON failed"]
 
 
+def test_lines_are_those_of_the_users_file(tmp_path: Path) -> None:
+    """However much is put before them: definitions, wrappers of two operations, an event."""
+    function = "static void {0}(struct sock *sk, {1})\n{{\n}}\n"
+    old = function.format("c", "const struct rate_sample *rs") + function.format("p", "u32 n, s32 rtt_us")
+    extra = ".min_cwnd = x,\n\t.cong_control = c, .pkts_acked = p, .cwnd_event_tx_start = e,"
+    text = f"#include <net/tcp.h>\nint a = strlcpy(x, y, 3);\n{old}{TABLE.format(extra=extra)}int behind;\n"
+    changed = adapt.adapt({"a.c": text})[0]["a.c"]
+    assert changed.count("_adapted(struct sock") == 3 and "hetlab_strlcpy" in changed
+    said, line = {}, 1
+    for words in changed.splitlines():
+        said[words] = line
+        line = int(words.removeprefix("#line ")) if words.startswith("#line ") else line + 1
+    for words in ("int a = strlcpy(x, y, 3);", "int behind;"):
+        assert said[words] == text.splitlines().index(words) + 1
+
+
 def test_what_the_compiler_says_is_explained() -> None:
     log = """/b/tcp_a.c:7:2: error: 'struct tcp_congestion_ops' has no member named 'tso_segs'
 /b/tcp_a.c:9:2: warning: something
 ERROR: modpost: "tcp_secret" [/b/tcp_a.ko] undefined!"""
     assert hints.faults(log, "/b") == ["tcp_a.c:7: 'struct tcp_congestion_ops' has no member named 'tso_segs'"]
     assert hints.undefined(log) == ["tcp_secret"]
+    assert hints.refused(log, "/b") == ['ERROR: modpost: "tcp_secret" [tcp_a.ko] undefined!']
     first, second = hints.hints(log)
     assert "min_tso_segs" in first and "tcp_secret" in second
+
+
+def test_a_function_without_a_value_is_told() -> None:
+    log = "/b/tcp_a.c:7:1: warning: control reaches end of non-void function [-Wreturn-type]\n"
+    assert hints.no_value(log * 2, "/b") == ["tcp_a.c:7: a function ends without a value: what it returns is chance"]

@@ -338,6 +338,16 @@ def test_runs_that_loaded_other_modules_are_compared(tmp_path: Path) -> None:
     assert dict(provenance.provenance(other))["modules"] == "sch_replay 0, tcp_santacruz 3"
 
 
+def test_files_of_the_users_own_are_compared(tmp_path: Path) -> None:
+    """Beside the kernel's and each other in one section; two versions of one file stay apart."""
+    for name, cc, digest in (("1", "reno", ""), ("2", "aimd", "a1"), ("3", "other", "b1"), ("4", "aimd", "a2")):
+        own = {"candidates": digest} if digest else {}
+        change(write_run(tmp_path / name, resolved(), cc), hashes=HASHES | own)
+    first, second = runs.group(store.read_all(tmp_path))
+    assert set(first.runs) == {"reno", "aimd", "other"} and set(second.runs) == {"aimd"}
+    assert "aimd of a file a1" in dict(provenance.provenance(first))["modules"]
+
+
 def several_flows() -> dict[str, Any]:
     sc = resolved()
     main = sc["flows"][0]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hetlab.candidates.gone import gone
+from hetlab.candidates.gone import gone, placed
 
 Texts = dict[str, str]  # file name to content
 
@@ -36,6 +36,12 @@ RENAMED = (
         rf"\btcp_is_cwnd_limited\s*\(({ARGUMENT}),{ARGUMENT}\)",
         r"tcp_is_cwnd_limited(\1)",
         "tcp_is_cwnd_limited() counts the packets in flight itself since 3.16",
+    ),
+    (r"\bget_seconds\s*\(\s*\)", "ktime_get_real_seconds()", "get_seconds() is ktime_get_real_seconds() since 5.6"),
+    (
+        r"(\binet_sk\s*\([^()]*\)->inet_id\b)(?!\s*=[^=])",
+        r"((u16)atomic_read(&\1))",
+        "inet_id is an atomic_t since 6.7",
     ),
     (r"\bprandom_u32_max\s*\(", "get_random_u32_below(", "prandom_u32_max() is get_random_u32_below() since 6.2"),
     (r"\bprandom_u32\s*\(", "get_random_u32(", "prandom_u32() is get_random_u32() since 6.1"),
@@ -65,7 +71,8 @@ OF_KFUNCS = (
 class Operation:
     """One whose arguments changed: how many it had, what it takes now, the old ones in terms of these, and since when.
 
-    ``now``: its name on the lab's kernel, if that changed; ``gives``: what it returns.
+    ``now``: its name on the lab's kernel, if that changed; ``gives``: what it returns; ``last``: how its last argument
+    was called, where the number of arguments does not tell.
     """
 
     had: int
@@ -74,32 +81,52 @@ class Operation:
     since: str
     now: str = ""
     gives: str = "void"
+    last: str = ""
 
 
 SK, RS = "struct sock *sk", "const struct rate_sample *rs"
-OPERATIONS: Mapping[str, Operation] = {
-    "cong_control": Operation(2, f"{SK}, u32 ack, int flag, {RS}", "sk, rs", "(sk, ack, flag, rs) since 6.10"),
-    "cong_avoid": Operation(
-        4,
-        f"{SK}, u32 ack, u32 acked",
-        "sk, ack, acked, tcp_packets_in_flight(tcp_sk(sk))",
-        "(sk, ack, acked) since 3.15",
+OPERATIONS: Sequence[tuple[str, Operation]] = (
+    ("cong_control", Operation(2, f"{SK}, u32 ack, int flag, {RS}", "sk, rs", "(sk, ack, flag, rs) since 6.10")),
+    (
+        "cong_avoid",
+        Operation(
+            4,
+            f"{SK}, u32 ack, u32 acked",
+            "sk, ack, acked, tcp_packets_in_flight(tcp_sk(sk))",
+            "(sk, ack, acked) since 3.15",
+        ),
     ),
-    "pkts_acked": Operation(
-        3,
-        f"{SK}, const struct ack_sample *sample",
-        "sk, sample->pkts_acked, sample->rtt_us",
-        "(sk, sample) since 4.7",
+    (
+        "cong_avoid",
+        Operation(
+            3,
+            f"{SK}, u32 ack, u32 acked",
+            "sk, ack, tcp_packets_in_flight(tcp_sk(sk))",
+            " has the packets acknowledged, not in flight, since 3.15",
+            last="in_?flight",
+        ),
     ),
-    "tso_segs": Operation(
-        2,
-        SK,
-        "sk, tcp_sk(sk)->mss_cache",
-        " of patched kernels is min_tso_segs(sk) here: bursts may be longer, not shorter",
-        "min_tso_segs",
-        "u32",
+    (
+        "pkts_acked",
+        Operation(
+            3,
+            f"{SK}, const struct ack_sample *sample",
+            "sk, sample->pkts_acked, sample->rtt_us",
+            "(sk, sample) since 4.7",
+        ),
     ),
-}
+    (
+        "tso_segs",
+        Operation(
+            2,
+            SK,
+            "sk, tcp_sk(sk)->mss_cache",
+            " of patched kernels is min_tso_segs(sk) here: bursts may be longer, not shorter",
+            "min_tso_segs",
+            "u32",
+        ),
+    ),
+)
 # Lines of a table of operations: pattern, new text, what changed
 FIELDS = (
     (
@@ -107,11 +134,14 @@ FIELDS = (
         ".min_tso_segs",
         "tso_segs_goal(sk) is min_tso_segs(sk) in later kernels: bursts may be longer, not shorter",
     ),
-    (r"(?m)^\s*\.min_cwnd\s*=[^,}]*,\n", "", "min_cwnd(sk) left out: no kernel since 3.16 asks for it"),
+    (r"\.min_cwnd\s*=[^,}]*,", "", "min_cwnd(sk) left out: no kernel since 3.16 asks for it"),
 )
+GET_INFO = "get_info(sk, ext, skb) left out: what it tells ss has another form since 4.1"
+TX_START = "cwnd_event_tx_start(sk) is cwnd_event(sk, CA_EVENT_TX_START) before 7.2"
 UNDO = "undo_cwnd(sk) is required since 4.10: tcp_reno_undo_cwnd(), what kernels before did without it"
 OPS = re.compile(r"^(?:static\s+|const\s+)*struct\s+tcp_congestion_ops\s+\w+[^;={]*=\s*\{", re.M)
-NAME = re.compile(r'(\.name\s*=\s*)"(\w+)"')
+LONGEST = 15  # characters of a name in the kernel
+NAME = re.compile(r'(\.name\s*=\s*)"([^"]+)"')
 
 
 def adapt(files: Texts, header: str = "") -> tuple[Texts, list[str]]:
@@ -135,10 +165,12 @@ def _adapted(name: str, files: Texts, notes: list[str], header: str) -> str:
     if "skb_mstamp" in text:
         text = _all_changed(text, STAMPS, notes, f"{name}: struct skb_mstamp is u64, in microseconds, since 4.13")
     text = _table_fields(name, text, notes)
-    for operation, now in OPERATIONS.items():
+    if "(*cwnd_event_tx_start)" not in header:
+        text = _one_event(name, text, notes)
+    for operation, now in OPERATIONS:
         for function in dict.fromkeys(_functions(text, operation)):
             if not now.now or f"(*{operation})" not in header:
-                text = _wrapped(name, text, (operation, function), files, notes)
+                text = _wrapped(name, text, (operation, function), now, files, notes)
     text, told = gone(text, header)
     notes += [f"{name}: {note}" for note in told]
     return text
@@ -165,6 +197,10 @@ def _table_fields(name: str, text: str, notes: list[str]) -> str:
         if ".undo_cwnd" not in table and ".ssthresh" in table:
             table = re.sub(r"\.ssthresh\b", ".undo_cwnd = tcp_reno_undo_cwnd, .ssthresh", table)
             notes.append(f"{name}: {UNDO}")
+        for function in re.findall(r"\.get_info\s*=\s*&?(\w+)", table):
+            if re.search(rf"\b{function}\s*\([^()]*\bsk_buff\b[^()]*\)\s*\{{", text):
+                table = re.sub(r"\.get_info\s*=\s*&?\w+\s*,?", "", table)
+                notes.append(f"{name}: {GET_INFO}")
         text = text[:start] + table + text[end:]
     return text
 
@@ -175,12 +211,34 @@ def _functions(text: str, operation: str) -> Iterator[str]:
         yield from re.findall(rf"\.{operation}\s*=\s*&?(\w+)", text[start:end])
 
 
-def _wrapped(name: str, text: str, which: tuple[str, str], files: Texts, notes: list[str]) -> str:
+def _one_event(name: str, text: str, notes: list[str]) -> str:
+    """Tables without the event of the first packet as an operation of its own, which it is in later kernels."""
+    for start, end in reversed(_tables(text)):
+        table = text[start:end]
+        first = re.search(r"\.cwnd_event_tx_start\s*=\s*&?(\w+)\s*,?", table)
+        if not first:
+            continue
+        notes.append(f"{name}: {TX_START}")
+        table = table.replace(first[0], "")
+        others = re.search(r"\.cwnd_event\s*=\s*&?(\w+)\s*,?", table)
+        table = table.replace(others[0], "") if others else table
+        wrapper = f"{first[1]}_adapted"
+        rest = f"\telse\n\t\t{others[1]}(sk, event);\n" if others else ""
+        added = (
+            f"static void {wrapper}({SK}, enum tcp_ca_event event)\n"
+            f"{{\n\tif (event == CA_EVENT_TX_START)\n\t\t{first[1]}(sk);\n{rest}}}\n\n"
+        )
+        begin = text.rfind("\n", 0, text.rindex("struct tcp_congestion_ops", 0, start)) + 1
+        text = f"{text[:start]} .cwnd_event = {wrapper},{table}{text[end:]}"
+        text = placed(text, begin, added)
+    return text
+
+
+def _wrapped(name: str, text: str, which: tuple[str, str], of: Operation, files: Texts, notes: list[str]) -> str:
     """An operation with the arguments of another kernel behind one with today's."""
     operation, function = which
-    of = OPERATIONS[operation]
     table = OPS.search(text)
-    if not table or arguments(text, function, files) != of.had:
+    if not table or arguments(text, function, files) != of.had or not _ends(text, function, of.last):
         return text
     notes.append(f"{name}: {operation}{of.since}, {function}() has {of.had} arguments: wrapped")
     wrapper = f"{function}_adapted"
@@ -188,7 +246,13 @@ def _wrapped(name: str, text: str, which: tuple[str, str], files: Texts, notes: 
     added = f"static {of.gives} {wrapper}({of.takes})\n{{\n\t{result}{function}({of.call});\n}}\n\n"
     field = rf"\.{operation}(\s*=\s*)&?{function}\b"
     tables = re.sub(field, rf".{of.now or operation}\g<1>{wrapper}", text[table.start() :])
-    return text[: table.start()] + added + tables
+    return placed(text[: table.start()] + tables, table.start(), added)
+
+
+def _ends(text: str, function: str, last: str) -> bool:
+    """Whether every definition of a function calls its last argument so; an empty name is any."""
+    found = re.findall(rf"\b{function}\s*\(([^()]*)\)\s*\{{", text)
+    return not last or (bool(found) and all(re.search(rf"\b{last}\s*$", words) for words in found))
 
 
 def arguments(text: str, function: str, files: Texts | None = None) -> int | None:
@@ -220,6 +284,18 @@ def names(files: Texts) -> list[str]:
     """Names in tables of operations, as far as they are literal strings."""
     tables = [text[start:end] for text in files.values() for start, end in _tables(text)]
     return list(dict.fromkeys(match[2] for table in tables for match in NAME.finditer(table)))
+
+
+def ill_named(files: Texts) -> list[str]:
+    """Names of no or too many characters in tables of operations, a line each: ``FILE:LINE: ...``."""
+    found = []
+    for file, text in files.items():
+        for start, end in _tables(text):
+            for match in re.finditer(r'\.name\s*=\s*"([^"]*)"', text[start:end]):
+                if not 0 < len(match[1]) <= LONGEST:
+                    line = text.count("\n", 0, start + match.start()) + 1
+                    found.append(f'{file}:{line}: the name "{match[1]}" has {len(match[1])} characters')
+    return found
 
 
 def _tables(text: str) -> list[tuple[int, int]]:

@@ -22,6 +22,16 @@ DEFINITIONS = (
         "strlcpy() by strscpy(): gone since 6.8",
     ),
     (
+        "ACCESS_ONCE",
+        "#define ACCESS_ONCE(x) (*(volatile __typeof__(x) *)&(x))",
+        "ACCESS_ONCE() is READ_ONCE() and WRITE_ONCE() since 4.15",
+    ),
+    (
+        "tcp_ecn_mode_any",
+        "static inline bool tcp_ecn_mode_any(const struct tcp_sock *tp)\n{\n\treturn tp->ecn_flags & TCP_ECN_OK;\n}",
+        "tcp_ecn_mode_any(tp) is tp->ecn_flags & TCP_ECN_OK before 6.18",
+    ),
+    (
         "tcp_tso_autosize",
         "static inline u32 tcp_tso_autosize(const struct sock *sk, unsigned int mss, int least)\n"
         "{\n\tunsigned long room = sk->sk_gso_max_size - 1 - MAX_TCP_HEADER;\n"
@@ -71,8 +81,16 @@ def gone(text: str, header: str = "") -> tuple[str, list[str]]:
     # Guarded, for a header may need the same as the file that includes it
     blocks = [f"#ifndef hetlab_{name}\n#define hetlab_{name}\n{code}\n#endif\n" for name, code, _note in wanted]
     lines = text.splitlines(keepends=True)
-    at = _behind_includes(lines)
-    return "".join([*lines[:at], *blocks, *lines[at:]]), [note for _name, _code, note in wanted]
+    at = len("".join(lines[: _behind_includes(lines)]))
+    return placed(text, at, "".join(blocks)), [note for _name, _code, note in wanted]
+
+
+def placed(text: str, at: int, added: str) -> str:
+    """The text with more at the begin of a line, behind which the compiler counts on as in the user's file."""
+    *_, before = re.split(r"^(#line \d+\n)", text[:at], flags=re.M)
+    counted = re.findall(r"^#line (\d+)\n", text[:at], re.M)
+    line = int(counted[-1] if counted else 1) + before.count("\n")
+    return f"{text[:at]}{added}#line {line}\n{text[at:]}"
 
 
 def _has(text: str, name: str) -> bool:

@@ -5,9 +5,21 @@ import re
 
 UNDEFINED = re.compile(r'modpost: "(\w+)" \[[^\]]+\] undefined')
 FAULT = re.compile(r"^.*?([\w./+-]+\.[chS]):(\d+):(?:(\d+):)? (?:fatal )?error: (.*)$", re.M)
+# What modpost has against a module as a whole
+MODPOST = re.compile(r"^ERROR: modpost: .*$", re.M)
+RETURNS = re.compile(r"^.*?([\w./+-]+\.[chS]):(\d+):(?:\d+:)? warning: .*\[-Wreturn-type\]$", re.M)
 
 # A pattern of what was said, and its explanation
 KNOWN = (
+    (
+        r"missing MODULE_LICENSE|GPL-incompatible module",
+        'MODULE_LICENSE("GPL") is wanted, or "Dual BSD/GPL" and such (linux/module.h): the kernel gives what a '
+        "congestion control needs to such modules alone.",
+    ),
+    (
+        r"does not implement required ops",
+        "a table of operations needs .ssthresh, .undo_cwnd, and .cong_avoid or .cong_control.",
+    ),
     (
         r"has no member named .tso_segs.",
         "tso_segs(sk, mss) is an operation of kernels with BBRv3's patches; a stock one has min_tso_segs(sk). Its "
@@ -37,7 +49,7 @@ KNOWN = (
     ),
     (
         r"has no member named .(fast_ack_mode|skb_marked_lost|tlp_orig_data_app_limited|is_acking_tlp_retrans_seq|lost|"
-        r"tx.*)\b",
+        r"is_ece|in_flight|tx.*)\b|.TCP_ECN_LOW. undeclared",
         "this field comes with kernel changes, as those of BBRv3: give them by --patch.",
     ),
     (
@@ -64,6 +76,17 @@ def faults(log: str, top: str) -> list[str]:
         file = match[1].removeprefix(f"{top}/")
         found.append(f"{file}:{match[2]}: {match[4]}")
     return list(dict.fromkeys(found))
+
+
+def refused(log: str, top: str) -> list[str]:
+    """What modpost has against a module, files by their names below ``top``."""
+    return [line.replace(f"{top}/", "") for line in MODPOST.findall(log)]
+
+
+def no_value(log: str, top: str) -> list[str]:
+    """Functions that end without the value they promise: the kernel's build refuses them today, C does not."""
+    places = dict.fromkeys(f"{m[1].removeprefix(f'{top}/')}:{m[2]}" for m in RETURNS.finditer(log))
+    return [f"{place}: a function ends without a value: what it returns is chance" for place in places]
 
 
 def undefined(log: str) -> list[str]:

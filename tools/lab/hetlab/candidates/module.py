@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Collection
@@ -18,12 +19,13 @@ from hetlab.errors import LabError
 from hetlab.machines import exec_uml
 from hetlab.paths import BUILD, TOP
 
-# The kernel's own warnings are of no use to the author of another kernel's code; errors stay errors
-FLAGS = "-g -Wno-error"
+# The kernel's own warnings are of no use to the author of another kernel's code; errors stay errors, but for those that
+# compilers took for warnings in earlier kernels
+FLAGS = "-g -Wno-error -Wno-error=return-type -Wno-error=strict-prototypes -Wno-error=date-time"
 SHOWN_FAULTS = 12
 LOAD_LIMIT_S = 30
+NOT_IN_NAMES, CHARACTERS = re.compile(r"[^a-z0-9_]"), "a-z, 0-9, _"
 AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
-LONGEST = 15  # characters of a name in the kernel
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,10 @@ def module(console: Console, k: kernel.Kernel, s: Sources, taken: Collection[str
         if not known.exists():
             console.print(f"building {s.module} from {s.top}")
             shutil.rmtree(directory, ignore_errors=True)
-            _compile(k, s, built, files, directory)
+            notes += hints.no_value(_compile(k, s, built, files, directory), str(directory))
             ko = directory / f"{built}.ko"
             names = _registered(k, ko, s)
-            notes += [f"the name {old} is in use: called {now} here" for old, now in renamed.items() if now in names]
+            notes += [_called(old, now) for old, now in renamed.items() if now in names]
             if built != s.module:
                 notes.append(f"the kernel has a module {s.module} of its own: called {built} here")
             made = Module(built.replace("-", "_"), str(ko), names, s.digest, str(s.top), tuple(notes))
@@ -98,22 +100,33 @@ def _rules(s: Sources, name: str, files: dict[str, str]) -> tuple[str, str]:
 def _copies(k: kernel.Kernel, s: Sources, taken: Collection[str]) -> tuple[dict[str, str], list[str], dict[str, str]]:
     """Texts to be compiled, what was changed in them, and other names of congestion controls, also of other modules."""
     texts = {str(file): (s.top / file).read_text(errors="surrogateescape") for file in s.files}
+    if wrong := adapt.ill_named(texts):
+        raise LabError(f"{s.top}/{wrong[0]}: a congestion control's must have 1 to {adapt.LONGEST}")
     texts, notes = adapt.adapt(texts, (k.source / "include" / "net" / "tcp.h").read_text())
-    new = {name: _free(name, taken) for name in adapt.names(texts) if name in taken}
+    fitting = {name: NOT_IN_NAMES.sub("_", name.lower()) for name in adapt.names(texts)}
+    new = {name: _free(fits, taken) for name, fits in fitting.items() if fits != name or fits in taken}
     return adapt.rename(texts, new), notes, new
 
 
+def _called(old: str, now: str) -> str:
+    """Why a congestion control has another name than in its source."""
+    why = f"has other characters than {CHARACTERS}" if NOT_IN_NAMES.search(old) else "is in use"
+    return f"the name {old} {why}: called {now} here"
+
+
 def _free(name: str, taken: Collection[str]) -> str:
-    """A name that is not in use, of at most 15 characters."""
+    """This name or one like it that is not in use, of at most 15 characters."""
+    if name not in taken:
+        return name
     for number in range(2, 100):
         end = f"_{number}"
-        if (new := name[: LONGEST - len(end)] + end) not in taken:
+        if (new := name[: adapt.LONGEST - len(end)] + end) not in taken:
             return new
     raise LabError(f"{name}: every name like it is in use")
 
 
-def _compile(k: kernel.Kernel, s: Sources, name: str, files: dict[str, str], directory: Path) -> None:
-    """Write the sources and run the kernel's make; LabError with the first faults."""
+def _compile(k: kernel.Kernel, s: Sources, name: str, files: dict[str, str], directory: Path) -> str:
+    """Write the sources and run the kernel's make; what it said, LabError with the first faults."""
     for file, text in files.items():
         path = directory / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,12 +144,18 @@ def _compile(k: kernel.Kernel, s: Sources, name: str, files: dict[str, str], dir
     (directory / "build.log").write_text(done.stdout)
     if done.returncode:
         raise LabError(_told(s, done.stdout, directory))
+    return done.stdout
 
 
 def _told(s: Sources, log: str, directory: Path) -> str:
     """What the compiler said, with files as the user knows them."""
-    found = [os.path.join(s.top, line) for line in hints.faults(log, str(directory))][:SHOWN_FAULTS]
-    said = found or [line for line in log.splitlines() if "rror" in line][:SHOWN_FAULTS] or log.splitlines()[-5:]
+    top = str(directory)
+    found = [os.path.join(s.top, line) for line in hints.faults(log, top)] + hints.refused(log, top)
+    said = (
+        found[:SHOWN_FAULTS]
+        or [line for line in log.splitlines() if "rror" in line][:SHOWN_FAULTS]
+        or log.splitlines()[-5:]
+    )
     explained = [f"hint: {text}" for text in hints.hints(log)]
     return "\n".join(
         [f"{s.module} does not build for the lab's kernel:", *said, *explained, f"all of it: {directory}/build.log"]
@@ -150,14 +169,22 @@ def _registered(k: kernel.Kernel, ko: Path, s: Sources) -> tuple[str, ...]:
     out.unlink(missing_ok=True)
     with open(os.devnull, "wb") as nowhere:
         exec_uml.execute(k.executable, ko.parent / "none", ["bash", "-c", script], LOAD_LIMIT_S, nowhere)
-    lines = out.read_text().splitlines() if out.exists() else []
+    lines = out.read_text(errors="replace").splitlines() if out.exists() else []
     if len(lines) < 2:
-        raise LabError(f"{s.module}: the machine did not survive loading it; see {ko.parent}")
+        raise LabError(f"{s.module}: the machine did not survive loading it (module_init): see above, {ko.parent}")
     before, after = (set(line.split()) for line in lines[:2])
-    if names := tuple(sorted(after - before)):
+    names = tuple(sorted(after - before))
+    if long := [name for name in names if len(name) > adapt.LONGEST]:
+        raise LabError(f"{s.module}: registers a name of more than {adapt.LONGEST} characters, {long[0]!r}")
+    if names:
         return names
+    raise LabError(_not_registered(s, ko))
+
+
+def _not_registered(s: Sources, ko: Path) -> str:
+    """Why a module that was compiled is of no use: the words of insmod, and of the kernel behind its name."""
     said = ko.with_name("loaded.err").read_text().strip() or "it registers no congestion control"
-    words = [
-        line.partition("] ")[2] for line in ko.with_name("loaded.dmesg").read_text().splitlines() if s.module in line
-    ]
-    raise LabError("\n".join([f"{s.module}: {said}", *words[-5:]]))
+    lines = [line.partition("] ")[2] for line in ko.with_name("loaded.dmesg").read_text().splitlines()]
+    begin = next((i for i, line in enumerate(lines) if s.module in line), len(lines))
+    words = [line for line in lines[begin:] if "taints kernel" not in line][-5:]
+    return "\n".join([f"{s.module}: {said}", *words, *(f"hint: {text}" for text in hints.hints("\n".join(words)))])

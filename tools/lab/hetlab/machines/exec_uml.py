@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import IO
 
 from hetlab import paths
-from hetlab.machines import uml
+from hetlab.machines import faults, uml
 from hetlab.machines.variables import exports
 
 POLL_S = 0.02
 STOPPED = 124
 LOST = 125
+TOLD_LINES = 20
 
 
 def script(command: list[str], directory: Path, variables: dict[str, str], load: Sequence[str] = ()) -> str:
@@ -101,5 +102,6 @@ def _explain(machine: uml.Machine, stopped: bool, command: list[str], wall_limit
             file=sys.stderr,
         )
         return STOPPED
-    print(f"hetlab: the machine ended before the command did:\n{machine.console_tail(20)}", file=sys.stderr)
+    said = faults.last_words(machine.console_tail(400), TOLD_LINES)
+    print(f"hetlab: the machine ended before the command did:\n{said}", file=sys.stderr)
     return LOST

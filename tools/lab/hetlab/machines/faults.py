@@ -18,6 +18,16 @@ SAID_LINES = 8
 REGISTER_LINES = 30  # before a panic, the place among them
 
 
+ELSEWHERE = "no place in a module of yours: memory may have been overwritten before; hetlab exec --debug has checks"
+
+
+def last_words(console: str, most: int) -> str:
+    """From the first line of a machine's console that tells of its end, else the last ones."""
+    lines = console.splitlines()
+    fatal = next((i for i, line in enumerate(lines) if FATAL.search(line)), max(len(lines) - most, 0))
+    return "\n".join(lines[fatal:][:most])
+
+
 def explain(console: str, where: Path) -> str:
     """The end of a machine that ended during a run."""
     lines = [line.partition("] ")[2] if line.startswith("[") else line for line in console.splitlines()]
@@ -27,6 +37,8 @@ def explain(console: str, where: Path) -> str:
     found = dict.fromkeys(place for text in begin for place in _places(text, where))
     if found and fatal is not None:
         return f"the machine ended during this run: {lines[fatal]}: at {', '.join(found)}"
+    if fatal is not None and where.exists():
+        said.append(ELSEWHERE)
     return "\n".join(["the machine ended during this run:", *said])
 
 

@@ -20,7 +20,7 @@ SAMPLES, APART_S = 30, 0.003
 CLOCK = "time_travel_time"
 PTRACE_GETREGS, PTRACE_ATTACH, PTRACE_DETACH = 12, 16, 17
 RIP, RSP, REGISTERS = 16, 19, 27  # of struct user_regs_struct on x86-64
-STACK_WORDS = 128  # of 8 bytes: the callers of a helper of the kernel that a loop is in
+STACK_WORDS = 1024  # of 8 bytes: the callers of what a loop calls, also where that prints a trace of the stack
 WALL = 0x40000000  # __WALL
 
 

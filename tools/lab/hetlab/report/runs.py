@@ -87,9 +87,9 @@ def group(found: Iterable[tuple[Path, RunResult]]) -> list[Group]:
         if same in seen:
             continue
         seen.add(same)
-        measured_with = {k: v for k, v in result.hashes.items() if k not in ("commit", "modules")}
+        measured_with = {k: v for k, v in result.hashes.items() if k not in ("commit", "modules", "candidates")}
         key = json.dumps([result.scenario, as_plain(result.scenario_resolved), measured_with], sort_keys=True)
-        modules = loaded.by_name(result.hashes.get("modules", ""))
+        modules = loaded.by_name(result.hashes.get("modules", "")) | _own(result)
         g = next((g for g in groups.setdefault(key, []) if g.fits(modules)), None)
         if not g:
             g = Group(result.scenario, result.scenario_resolved, _slug(result.scenario, {g.slug for g in every}))
@@ -101,6 +101,12 @@ def group(found: Iterable[tuple[Path, RunResult]]) -> list[Group]:
     for g in every:
         g.runs = {label: sorted(g.runs[label], key=lambda r: r.result.seed) for label in style.styles(g.runs)}
     return every
+
+
+def _own(result: RunResult) -> dict[str, str]:
+    """Sources of a congestion control of the user's own, by its name: two versions of one file have the same."""
+    digest = result.hashes.get("candidates")
+    return {f"{result.cc} of a file": digest} if digest else {}
 
 
 def _slug(name: str, taken: set[str]) -> str:

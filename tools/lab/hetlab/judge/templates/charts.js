@@ -9,14 +9,17 @@ const PANELS = {
 const HEIGHT = 200;
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// On dark paper a dark colour is mixed with white
+// On dark paper a dark colour is made lighter in its own hue: mixed with white, two of them would both be grey
 function colour(cc) {
   const found = DATA.ccs[cc].colour;
   if (!matchMedia("(prefers-color-scheme: dark)").matches) return found;
-  const parts = [1, 3, 5].map((i) => parseInt(found.slice(i, i + 2), 16));
-  const light = (0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]) / 255;
-  const white = Math.max(0, 0.55 - light);
-  return `rgb(${parts.map((v) => Math.round(v + (255 - v) * white)).join(",")})`;
+  const parts = [1, 3, 5].map((i) => parseInt(found.slice(i, i + 2), 16) / 255);
+  const most = Math.max(...parts), least = Math.min(...parts), spread = most - least, middle = (most + least) / 2;
+  if (0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2] > 0.55) return found;
+  const [r, g, b] = parts;
+  const sixth = !spread ? 0 : most === r ? (g - b) / spread : most === g ? 2 + (b - r) / spread : 4 + (r - g) / spread;
+  const saturation = spread < 0.05 ? 0 : Math.max(0.65, spread / (1 - Math.abs(2 * middle - 1)));
+  return `hsl(${Math.round(60 * sixth)}, ${Math.round(100 * saturation)}%, ${Math.round(100 * Math.max(middle, 0.68))}%)`;
 }
 
 // Dash of a further flow of the same congestion control
@@ -176,11 +179,26 @@ function open() {
 }
 
 for (const details of document.querySelectorAll("details")) {
-  details.addEventListener("toggle", () => details.open && draw(details));
+  details.addEventListener("toggle", () => details.open && !closed.has(details) && draw(details));
   if (details.open) draw(details);
 }
 document.getElementById("all")?.addEventListener("click", () => {
   for (const details of document.querySelectorAll("details")) details.open = true;
+});
+for (const swatch of document.querySelectorAll(".swatch[data-cc]")) {
+  swatch.style.setProperty("--c", colour(swatch.dataset.cc));
+}
+// On paper nothing opens: all tables are printed, and what was closed is closed again
+const closed = new Set();
+addEventListener("beforeprint", () => {
+  for (const details of document.querySelectorAll("details:not([open])")) {
+    closed.add(details);
+    details.open = true;
+  }
+});
+addEventListener("afterprint", () => {
+  for (const details of closed) details.open = false;
+  closed.clear();
 });
 addEventListener("hashchange", open);
 open();
