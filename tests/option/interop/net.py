@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from option.interop.capture import Capture
@@ -136,7 +136,7 @@ class Net:
         self.client, self.router, self.server = (Namespace() for _ in range(3))
         self._links(setup.mtu)
         self._addresses(setup.route)
-        self.shape(setup.up, setup.down)
+        self.lose(False)
         self._operational()
         self._sysctls(setup)
         self.captures = [self._capture(self.client, "c0"), self._capture(self.server, "s0")]
@@ -182,6 +182,11 @@ class Net:
         """Delay, rate and loss of the router, both ways."""
         lines = f"qdisc replace dev r1 root {up.netem()}\nqdisc replace dev r0 root {down.netem()}"
         self.router.run("tc -batch -", lines)
+
+    def lose(self, on: bool) -> None:
+        """Whether the links lose what they are set up to lose."""
+        links = self.setup.up, self.setup.down
+        self.shape(*(links if on else (replace(link, loss_percent=0) for link in links)))
 
     def _operational(self) -> None:
         """Wait until the kernel has seen all carriers: until then it drops what is sent, and TCP counts it as sent."""
