@@ -17,13 +17,13 @@
  *	op = max(n_op, sqrt(W)/4) + own burst + what the level moves by itself
  *
  * Slow start ends where the level is an eighth of the round trip, or at the rate at which
- * packets leave a queue that grows.
+ * packets leave a queue that grows; once that is known nothing is sent faster.
  *
  * Loss. A full queue loses when packets wait longest, a link at any delay: a loss is
- * congestion unless the packet behind it waited less than half of what the queue has
- * held, or a quarter of late came when packets waited less than the mean; and always
- * above 1/12, or 1/48 in doubt, since the last reduction. The reaction and the growth
- * after it are CUBIC's (RFC 9438), as long as losses are congestion.
+ * congestion unless the packet sent right behind it waited less than half of what the
+ * queue has held, or a quarter of late came when packets waited less than the mean; and
+ * always above 1/12, or 1/48 in doubt. The reaction and the growth after it are CUBIC's
+ * (RFC 9438), as long as losses are congestion.
  *
  * Empty queue. After drain_s seconds without one the window is n less, and 3/4 of that,
  * for three rounds and 200 ms at least. Flows see the least level at the same time and
@@ -33,9 +33,10 @@
  * out, has not shortened the delay (eight rounds); where congestion loses packets with
  * only n_op queued; after two drains that left a queue. Left when a drain empties it.
  *
- * A path that gets longer: delay that came at once and does not answer, or is for eight
- * rounds twice what all packets in flight can cause, or that two drains leave alike,
- * becomes part of the base. If others' packets did it, the base falls as they leave.
+ * A path that gets longer: delay that came at once (in two parts if both ways changed) and
+ * does not answer, or is for eight rounds twice what all packets in flight can cause, or
+ * that two drains leave alike, becomes part of the base. If others' packets did it, the
+ * base falls as they leave.
  *
  * Departures from the papers, each with its function; paper=1 has none of them:
  * - n from the level, not from sums of differences	santacruz_n
@@ -47,10 +48,12 @@
  * - drains, competitive mode, longer paths		santacruz_drain, _compete, _foreign
  * - delay that the round trip does not show is no delay	santacruz_believed
  * - the round trip where timestamps are too coarse	santacruz_tick_too_coarse
+ * - a packet that waited for a delayed ACK tells nothing	santacruz_prompt
+ * - in small windows pairs of packets, to know the queue	santacruz_pace
  * - after silence the window of before, paced		santacruz_after_idle
  *
- * Not safe to rely on: with loss and jitter together, and small windows, it is as slow
- * as CUBIC (docs/santacruz.md).
+ * Not safe to rely on: with loss and small windows, and where the path gets longer
+ * while jitter hides it, it is as slow as CUBIC (docs/santacruz.md).
  */
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -89,6 +92,10 @@
 #define SANTACRUZ_DRAIN_MS	200U
 /* A flow that starts fills the queue for so many rounds; 4 bits */
 #define SANTACRUZ_PATIENCE_ROUNDS	8U
+/* Packets of a hole that are looked at, from the first missing on */
+#define SANTACRUZ_HOLE_SKBS	4U
+/* Windows a round trip: bursts of a known size rather than pacing */
+#define SANTACRUZ_PACE_BURSTS	10U
 /* A window says nothing after a silence of so long (RFC 7661) */
 #define SANTACRUZ_IDLE_S	300U
 
@@ -151,6 +158,7 @@ enum santacruz_phase {
  * @company: others filled the queue before the last drain
  * @reduced: rounds in which the window is not to be raised or reduced
  * @foreign: rounds in a row with a delay that our packets cannot cause
+ * @delack: the receiver has acknowledged two packets at once
  * @paper: paper=1 when the connection began
  */
 struct santacruz {
@@ -186,6 +194,7 @@ struct santacruz {
 	    company:1,
 	    reduced:2,
 	    foreign:4,
+	    delack:1,
 	    paper:1;
 };
 
@@ -438,6 +447,57 @@ static u32 santacruz_believed(const struct sock *sk, u32 off_us, u32 rtt_us)
 	return sc->lv.primed && (s32)(off_us - most_us) > 0 ? most_us : off_us;
 }
 
+/* Time between a lost packet and the one behind it that arrived, U32_MAX: unknown */
+static u32 santacruz_gap_us(const struct sock *sk)
+{
+	struct sk_buff *skb = tcp_rtx_queue_head(sk), *next;
+	u32 i;
+
+	for (i = 0; skb && i < SANTACRUZ_HOLE_SKBS; i++, skb = next) {
+		next = skb_rb_next(skb);
+		if (!next || TCP_SKB_CB(skb)->sacked & TCPCB_RETRANS)
+			break;
+		if (TCP_SKB_CB(next)->sacked & TCPCB_SACKED_ACKED)
+			return tcp_skb_timestamp_us(next) - tcp_skb_timestamp_us(skb);
+	}
+	return U32_MAX;
+}
+
+/* This ACK did not wait at the receiver for another packet */
+static bool santacruz_prompt(const struct sock *sk, const struct rate_sample *rs)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+
+	return rs->acked_sacked > 1 || tcp_sk(sk)->sacked_out || !sc->delack;
+}
+
+/* 8 to 16 packets of a window, equally far apart, are enough for the mean */
+static bool santacruz_of_mean(const struct sock *sk, u32 acked)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 now = tp->delivered - sc->end;
+	int shift = max(fls(tcp_snd_cwnd(tp)) - 4, 0);
+
+	return now >> shift != (now - acked) >> shift;
+}
+
+/* What the packets had to wait that an ACK tells of, for whose the losses are */
+static void santacruz_wait(struct sock *sk, const struct rate_sample *rs)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	bool hole = tcp_sk(sk)->sacked_out;
+	u32 wait_us;
+
+	sc->min_us = min_t(u32, sc->min_us, rs->rtt_us);
+	wait_us = santacruz_wait_us(sc, rs->rtt_us);
+	loss_delay_sample(&sc->loss, wait_us, max(rs->acked_sacked, 1U), hole,
+			  hole && !sc->loss.hole ? santacruz_gap_us(sk) : 0);
+	if (santacruz_prompt(sk, rs) && santacruz_of_mean(sk, rs->acked_sacked))
+		loss_delay_wait(&sc->loss, wait_us);
+	sc->delack |= rs->acked_sacked > 1;
+}
+
 /* Offset of the packet that caused the ACK; false if there is none */
 static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 			     u32 *off_us)
@@ -445,11 +505,8 @@ static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 s_us, r_us, flight = rs->delivered > 0 ? rs->delivered : 1;
 
-	if (rs->rtt_us > 0) {
-		sc->min_us = min_t(u32, sc->min_us, rs->rtt_us);
-		loss_delay_sample(&sc->loss, santacruz_wait_us(sc, rs->rtt_us),
-				  max(rs->acked_sacked, 1U), tcp_sk(sk)->sacked_out);
-	}
+	if (rs->rtt_us > 0)
+		santacruz_wait(sk, rs);
 	if (!santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
 		return false;
 	*off_us = santacruz_believed(sk, r_us - s_us, rs->rtt_us);
@@ -485,7 +542,8 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 	const struct santacruz *sc = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	bool cautious = sc->compete ||
-			(sc->prior && !loss_delay_of_link(&sc->loss));
+			(sc->prior && (!loss_delay_of_link(&sc->loss) ||
+				       loss_delay_often(&sc->loss)));
 	u32 step = santacruz_law_raise(sc->window, shows, sc->run, cautious);
 	u32 window;
 
@@ -638,6 +696,23 @@ static void santacruz_foreign_stands(struct sock *sk, u32 level_us)
 }
 
 /*
+ * The delay that the window is lowered for begins, or has grown. What was taken out
+ * before should have shortened it all the more.
+ */
+static void santacruz_lower_from(struct santacruz *sc, u32 level_us, u32 last_us)
+{
+	bool at_once = last_us < level_us / 4;
+
+	if (at_once)
+		sc->run = 0;
+	/* A path that changes both ways shows it in two parts, a round or two apart */
+	sc->sudden = at_once || (sc->lowering && sc->sudden && sc->run < 2);
+	sc->ref_pkts = sc->lowering ? max(sc->ref_pkts, sc->lv.sent_pkts) : sc->lv.sent_pkts;
+	sc->ref_us = level_us;
+	sc->lowering = 1;
+}
+
+/*
  * Down to the operating point. The delay of our own packets answers; that of others, and
  * of a path that got longer at once, does not.
  */
@@ -664,22 +739,19 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 		santacruz_longer_path(sk, level_us);
 		return;
 	}
-	if (!sc->lowering || grew) {
-		sc->sudden = last_us < level_us / 4;
-		sc->lowering = 1;
-		sc->ref_us = level_us;
-		sc->ref_pkts = sc->lv.sent_pkts;
-	}
+	if (!sc->lowering || grew)
+		santacruz_lower_from(sc, level_us, last_us);
 	santacruz_set_window(sk, santacruz_law_lower(sc->window, sc->lv.sent_pkts,
 						     santacruz_n(sc) - op));
 }
 
-/* A link's loss changes nothing. Congestion although only n_op wait: others fill the queue */
+/* A link's loss changes nothing. Congestion although n_op wait, no more: others fill the queue */
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
-	s32 held = santacruz_op(sk) - santacruz_milli_to_q8(READ_ONCE(delta));
+	bool as_meant = abs(santacruz_n(sc) - santacruz_op(sk)) <=
+			santacruz_milli_to_q8(READ_ONCE(delta));
 	bool congested, not_full, steady = sc->phase == SANTACRUZ_STEADY;
 
 	if (rs->losses <= 0)
@@ -692,7 +764,7 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	if (!congested)
 		return;
 	santacruz_reduce(sk);
-	if (steady && santacruz_n(sc) >= held && !sc->lowering)
+	if (steady && as_meant && !sc->lowering)
 		sc->compete = READ_ONCE(compete);
 }
 
@@ -785,6 +857,7 @@ static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs
 	window += santacruz_law_op(window, santacruz_milli_to_q8(READ_ONCE(n_op)))
 		  >> QUEUE_PKTS_SHIFT;
 	santacruz_set_window(sk, max_t(u32, window, max(rs->delivered, 0)));
+	cc_window_want_pacing(sk);
 }
 
 /* The queue was empty or nearly so: nobody fills it */
@@ -811,8 +884,7 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
-	loss_delay_round(&sc->loss, sc->lv.level_us,
-			 santacruz_wait_us(sc, max(rs->rtt_us, 0L)), rs->delivered);
+	loss_delay_round(&sc->loss, sc->lv.level_us, rs->delivered);
 	sc->end = tp->delivered;
 	sc->reduced -= !!sc->reduced;
 	if (rs->interval_us > 0)
@@ -851,6 +923,27 @@ static void santacruz_set_cwnd(struct sock *sk, u32 acked)
 		cwnd = min(cwnd + acked, sc->window);
 	cwnd = min(cwnd, sc->window);
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
+}
+
+/*
+ * Slow start that knows the link's rate sends no faster. After a congestion packets that
+ * are a quarter of a full queue apart would tell nothing of a loss: the ACK clock sends
+ * pairs, unless losses come so often that they are congestion anyway.
+ */
+static void santacruz_pace(struct sock *sk)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (sc->phase == SANTACRUZ_STARTUP && sc->window < SANTACRUZ_LAW_WINDOW_MAX)
+		cc_window_pace_at(sk, 100 * min(sc->window / cwnd + 1,
+						SANTACRUZ_PACE_BURSTS));
+	else if (sc->prior && !loss_delay_often(&sc->loss) &&
+		 (tp->srtt_us >> 3) / cwnd > loss_delay_full_us(&sc->loss) / 4)
+		cc_window_pace_at(sk, 100 * SANTACRUZ_PACE_BURSTS);
+	else
+		cc_window_pace(sk);
 }
 
 /* paper=1: the two papers and nothing else (santacruz_paper.h) */
@@ -980,13 +1073,13 @@ static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 		santacruz_paper_main(sk, rs);
 		return;
 	}
-	if (santacruz_sample(sk, rs, &off_us) &&
+	if (santacruz_sample(sk, rs, &off_us) && santacruz_prompt(sk, rs) &&
 	    sc->phase == SANTACRUZ_STARTUP)
 		santacruz_startup_rate(sk, rs, off_us);
 	santacruz_round(sk, rs, off_us);
 	santacruz_loss(sk, rs);
 	santacruz_set_cwnd(sk, rs->acked_sacked);
-	cc_window_pace(sk);
+	santacruz_pace(sk);
 }
 
 CC_COMPAT_CONG_CONTROL(santacruz_main);

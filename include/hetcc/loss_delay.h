@@ -5,7 +5,8 @@
  * when packets wait less than the mean. So for each loss the wait of the packet behind
  * it is compared with the mean wait, and the share of losses below it is kept. Less than
  * half of what the queue has been seen to hold says it at once: a full queue is not half
- * empty.
+ * empty. Both only if that packet was sent so soon after the lost one that it met the
+ * same queue.
  *
  * Times are microseconds. Plain integers, no socket.
  */
@@ -16,19 +17,19 @@
 
 /* Less than 1/64 of the round trip is noise */
 #define LOSS_DELAY_NOISE_SHIFT	6
-/* The mean wait is of some four rounds; a wait counts as 2^26 us (67 s) at most */
-#define LOSS_DELAY_MEAN_SHIFT	2
+/* The mean wait is of 32 packets; a wait counts as 2^26 us (67 s) at most */
+#define LOSS_DELAY_MEAN_SHIFT	5
 #define LOSS_DELAY_WAIT_MAX_US	((u32)1 << 26)
 /* What a queue has held is forgotten by 1/256 a round */
 #define LOSS_DELAY_FADE_SHIFT	8
 /* Packets of a round that are enough for the queue to show */
 #define LOSS_DELAY_ROUND_PKTS	4
 /*
- * Counts are of some eight rounds and 2^15 packets at most; those of losses begin anew
+ * Counts are of some eight rounds and 2^14 packets at most; that of losses begins anew
  * with each reduction
  */
 #define LOSS_DELAY_ROUNDS_SHIFT	3
-#define LOSS_DELAY_PKTS_MAX	((u32)1 << 15)
+#define LOSS_DELAY_PKTS_MAX	((u32)1 << 14)
 /* Share of losses, Q7: weight of a loss 1/16; the link's from a quarter on */
 #define LOSS_DELAY_SHIFT	7
 #define LOSS_DELAY_ONE		((u32)1 << LOSS_DELAY_SHIFT)
@@ -40,40 +41,52 @@
  */
 #define LOSS_DELAY_OFTEN	8
 #define LOSS_DELAY_LINK_OFTEN	(3 * LOSS_DELAY_ONE / 16)
-/*
- * More than one packet in 12 (the wireless paper's worst link) is congestion; and one
- * in 48, as BBRv3, of those that a full queue may have lost.
- */
+/* More than one packet in 12 (the wireless paper's worst link) is congestion */
 #define LOSS_DELAY_CEILING	12
-#define LOSS_DELAY_DOUBT_CEILING	48
+/*
+ * So is a loss that a full queue may have caused in each 48 packets (2 %, as BBRv3), mean
+ * of eight such losses, one a round at most: a window of six packets has no share that
+ * could be counted. Unless the share is known to be the link's.
+ */
+#define LOSS_DELAY_OFTEN_PKTS	48U
+#define LOSS_DELAY_GAP_SHIFT	3
+#define LOSS_DELAY_GAP_MAX	255U
+#define LOSS_DELAY_GAP_FIRST	64U
+#define LOSS_DELAY_LINK_CLEAR	(3 * LOSS_DELAY_ONE / 8)
 
 /**
  * struct loss_delay - waits and losses of late
- * @sum_us: what a packet had to wait, mean of some four rounds, LOSS_DELAY_MEAN_SHIFT
- *	more bits
+ * @sum_us: what a packet had to wait, mean of 32, LOSS_DELAY_MEAN_SHIFT more bits
  * @high_us: most that all packets of a round had to wait
  * @pkts: packets that arrived
  * @lost: packets that were lost since the last reduction; twice, if no queue has been
  *	seen that could be full
- * @doubt: of these, those that a full queue may have lost
- * @below: share of losses when a packet waited no longer than the mean,
- *	LOSS_DELAY_ONE: all
  * @hole: something is missing, and what the packet behind it had to wait is known
  * @told: this packet has told of a loss: the next loss has another behind it
- * @hole_below: it waited no longer than the mean
+ * @below: share of losses when a packet waited no longer than the mean,
+ *	LOSS_DELAY_ONE: all
+ * @gap_pkts: packets between two losses that a full queue may have caused, mean of eight,
+ *	LOSS_DELAY_GAP_SHIFT more bits
+ * @since_pkts: packets since the last of them, LOSS_DELAY_GAP_MAX at most
+ * @doubt: there was one in this round
+ * @hole_below: the packet behind the hole waited no longer than the mean
  * @hole_low: it waited less than half of what the queue has held
+ * @hole_near: it was sent so soon after the lost one that the queue was the same
  */
 struct loss_delay {
 	u32 sum_us;
 	u32 high_us;
-	u16 pkts;
-	u16 lost;
-	u16 doubt;
-	u16 below:8,
+	u32 pkts:15,
+	    lost:15,
 	    hole:1,
-	    told:1,
+	    told:1;
+	u32 below:8,
+	    gap_pkts:11,
+	    since_pkts:8,
+	    doubt:1,
 	    hole_below:1,
-	    hole_low:1;
+	    hole_low:1,
+	    hole_near:1;
 };
 
 /* Mean wait, microseconds */
@@ -95,12 +108,35 @@ static inline u32 loss_delay_full_us(const struct loss_delay *e)
 static inline void loss_delay_init(struct loss_delay *e)
 {
 	e->below = LOSS_DELAY_LINK;
+	e->gap_pkts = LOSS_DELAY_GAP_FIRST << LOSS_DELAY_GAP_SHIFT;
 }
 
-static inline void loss_delay_hole(struct loss_delay *e, u32 wait_us)
+/* The packet behind a hole waited so long, and was sent so much later than the lost one */
+static inline void loss_delay_hole(struct loss_delay *e, u32 wait_us, u32 gap_us)
 {
+	u32 full_us = loss_delay_full_us(e);
+
 	e->hole_below = wait_us <= loss_delay_mean_us(e);
-	e->hole_low = wait_us < loss_delay_full_us(e) / 2;
+	e->hole_low = wait_us < full_us / 2 && gap_us <= full_us / 2;
+	e->hole_near = gap_us <= full_us / 4;
+}
+
+/**
+ * loss_delay_wait() - what a packet had to wait, for the mean
+ * @e: estimator
+ * @wait_us: round trip beyond that of an empty path, 0..2^31
+ *
+ * Of packets equally far apart, some ten in a round, and none that had to wait for
+ * another at a receiver that delays its ACKs.
+ */
+static inline void loss_delay_wait(struct loss_delay *e, u32 wait_us)
+{
+	wait_us = min_t(u32, wait_us, LOSS_DELAY_WAIT_MAX_US);
+	/* Never above 2^5 * 2^26 */
+	if (e->sum_us)
+		e->sum_us = e->sum_us - loss_delay_mean_us(e) + wait_us;
+	else
+		e->sum_us = wait_us << LOSS_DELAY_MEAN_SHIFT;
 }
 
 /**
@@ -109,21 +145,33 @@ static inline void loss_delay_hole(struct loss_delay *e, u32 wait_us)
  * @wait_us: round trip beyond that of an empty path, 0..2^31
  * @pkts: 1..2^31
  * @hole: a packet before them is missing
+ * @gap_us: that one was sent so much earlier, U32_MAX: unknown
  */
 static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts,
-				     bool hole)
+				     bool hole, u32 gap_us)
 {
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 2);
 	if (hole && !e->hole)
-		loss_delay_hole(e, wait_us);
+		loss_delay_hole(e, wait_us, gap_us);
 	e->hole = hole;
 	e->told &= hole;
+	e->since_pkts = min_t(u32, e->since_pkts + pkts, LOSS_DELAY_GAP_MAX);
 	if (e->pkts + pkts > LOSS_DELAY_PKTS_MAX) {
 		e->pkts /= 2;
 		e->lost /= 2;
-		e->doubt /= 2;
 	}
 	e->pkts += pkts;
+}
+
+/* A full queue may have lost a packet: counted once a round. Never above 2^3 * 255 */
+static inline void loss_delay_doubt(struct loss_delay *e)
+{
+	if (e->doubt)
+		return;
+	e->doubt = 1;
+	e->gap_pkts = e->gap_pkts - (e->gap_pkts >> LOSS_DELAY_GAP_SHIFT) +
+		      e->since_pkts;
+	e->since_pkts = 0;
 }
 
 /**
@@ -131,7 +179,7 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
  * @e: estimator
  * @wait_us: what the packet next to them had to wait, 0..2^31
  * @min_us: round trip of an empty path
- * @gap_us: time between two packets: a full queue may have emptied meanwhile
+ * @gap_us: time between two packets
  * @pkts: so many, 1..2^31
  *
  * Return: true if the queue was not full: none has been seen, or this one was short.
@@ -139,20 +187,18 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
 static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us,
 				   u32 gap_us, u32 pkts)
 {
-	u32 full_us = loss_delay_full_us(e);
-	bool seen = full_us > min_us >> LOSS_DELAY_NOISE_SHIFT;
+	bool seen = loss_delay_full_us(e) > min_us >> LOSS_DELAY_NOISE_SHIFT;
 
 	if (!e->hole || e->told)
-		loss_delay_hole(e, wait_us);
+		loss_delay_hole(e, wait_us, gap_us);
 	e->told = e->hole;
-	e->hole_low &= gap_us <= full_us / 2;
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 4);
 	if (!seen)
 		pkts *= 2;
 	else if (!e->hole_low)
-		e->doubt = min_t(u32, e->doubt + pkts, LOSS_DELAY_PKTS_MAX);
+		loss_delay_doubt(e);
 	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
-	if (gap_us <= full_us / 4) {
+	if (e->hole_near) {
 		e->below -= e->below >> LOSS_DELAY_WEIGHT_SHIFT;
 		if (e->hole_below)
 			e->below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
@@ -161,13 +207,22 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 }
 
 /**
+ * loss_delay_often() - a full queue may lose packets more often than a link
+ * @e: estimator
+ */
+static inline bool loss_delay_often(const struct loss_delay *e)
+{
+	return e->gap_pkts >> LOSS_DELAY_GAP_SHIFT < LOSS_DELAY_OFTEN_PKTS &&
+	       e->below <= LOSS_DELAY_LINK_CLEAR;
+}
+
+/**
  * loss_delay_heavy() - more is lost than a link loses
  * @e: estimator
  */
 static inline bool loss_delay_heavy(const struct loss_delay *e)
 {
-	return e->lost > 1 + e->pkts / LOSS_DELAY_CEILING ||
-	       e->doubt > 1 + e->pkts / LOSS_DELAY_DOUBT_CEILING;
+	return e->lost > 1 + e->pkts / LOSS_DELAY_CEILING || loss_delay_often(e);
 }
 
 /**
@@ -187,10 +242,9 @@ static inline bool loss_delay_of_link(const struct loss_delay *e)
 static inline void loss_delay_answered(struct loss_delay *e)
 {
 	e->lost = 0;
-	e->doubt = 0;
 }
 
-static inline u16 loss_delay_fade(u16 count)
+static inline u32 loss_delay_fade(u32 count)
 {
 	u32 round_up = ((u32)1 << LOSS_DELAY_ROUNDS_SHIFT) - 1;
 
@@ -201,21 +255,16 @@ static inline u16 loss_delay_fade(u16 count)
  * loss_delay_round() - a round is over
  * @e: estimator
  * @level_us: the least that a packet of it had to wait
- * @wait_us: what its last packet had to wait, 0..2^31
  * @pkts: packets of it: a single one may have waited for a delayed ACK
  */
-static inline void loss_delay_round(struct loss_delay *e, u32 level_us,
-				    u32 wait_us, u32 pkts)
+static inline void loss_delay_round(struct loss_delay *e, u32 level_us, u32 pkts)
 {
+	e->doubt = 0;
 	e->pkts = loss_delay_fade(e->pkts);
 	e->lost = loss_delay_fade(e->lost);
-	e->doubt = loss_delay_fade(e->doubt);
 	e->high_us -= e->high_us >> LOSS_DELAY_FADE_SHIFT;
 	if (pkts >= LOSS_DELAY_ROUND_PKTS)
 		e->high_us = max(e->high_us, level_us);
-	/* Never above 4 * 2^26 */
-	e->sum_us = e->sum_us - loss_delay_mean_us(e) +
-		    min_t(u32, wait_us, LOSS_DELAY_WAIT_MAX_US);
 }
 
 #endif /* HETCC_LOSS_DELAY_H */

@@ -10,6 +10,8 @@
 #define BASE_US		40000
 #define QUEUE_US	20000
 #define GAP_US		(QUEUE_US / WINDOW)
+/* Packets of a round that the mean is taken of */
+#define OF_MEAN		10
 
 /* A round of packets that wait so long each, the last @lost of them lost; how many were the link's */
 static u32 send_round(struct loss_delay *e, u32 wait_us, u32 lost)
@@ -17,11 +19,13 @@ static u32 send_round(struct loss_delay *e, u32 wait_us, u32 lost)
 	u32 i, link = 0;
 
 	for (i = 0; i < WINDOW; i++)
-		loss_delay_sample(e, wait_us, 1, i >= WINDOW - lost);
+		loss_delay_sample(e, wait_us, 1, i >= WINDOW - lost, GAP_US);
+	for (i = 0; i < OF_MEAN; i++)
+		loss_delay_wait(e, wait_us);
 	for (i = 0; i < lost; i++)
 		link += loss_delay_lost(e, wait_us, BASE_US, GAP_US, 1);
-	loss_delay_sample(e, wait_us, 1, false);
-	loss_delay_round(e, wait_us, wait_us, WINDOW);
+	loss_delay_sample(e, wait_us, 1, false, 0);
+	loss_delay_round(e, wait_us, WINDOW);
 	return link;
 }
 
@@ -91,61 +95,120 @@ static void test_packet_behind_the_hole(void)
 
 		loss_delay_init(&e);
 		send_round(&e, QUEUE_US, 0);
-		loss_delay_sample(&e, rows[i].behind_us, 1, true);
-		loss_delay_sample(&e, rows[i].later_us, 1, true);
+		loss_delay_sample(&e, rows[i].behind_us, 1, true, GAP_US);
+		loss_delay_sample(&e, rows[i].later_us, 1, true, GAP_US);
 		EXPECT_EQ(loss_delay_lost(&e, rows[i].later_us, BASE_US, GAP_US, 1),
 			  rows[i].link, "row %u", i);
 		/* The hole is filled: the next loss has another packet behind it */
-		loss_delay_sample(&e, 0, 1, false);
+		loss_delay_sample(&e, 0, 1, false, 0);
 		EXPECT_EQ(loss_delay_lost(&e, rows[i].later_us, BASE_US, GAP_US, 1),
 			  rows[i].later_us < QUEUE_US / 2, "row %u, later", i);
 	}
 }
 
-/* Where packets are farther apart than half of the queue, it may have emptied in between */
+/* A packet that was sent much later than the lost one met another queue */
 static void test_packets_far_apart(void)
 {
 	struct loss_delay e = { 0 };
+	u32 below;
 
 	loss_delay_init(&e);
 	send_round(&e, QUEUE_US, 0);
 	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, QUEUE_US, 1), "far apart");
 	EXPECT_TRUE(loss_delay_lost(&e, 0, BASE_US, GAP_US, 1), "close");
+	below = e.below;
+	loss_delay_sample(&e, 0, 1, true, QUEUE_US);
+	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, GAP_US, 1), "of the hole it is known");
+	EXPECT_EQ(e.below, below, "the share has no part of it");
+	loss_delay_sample(&e, 0, 1, false, 0);
+	loss_delay_sample(&e, 0, 1, true, U32_MAX);
+	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, GAP_US, 1), "it is not known");
 }
 
-/* Beyond so many, losses are congestion: of any kind, or where the queue may have been full */
-static void test_heavy(void)
+/* Of each WINDOW packets so many are lost: nothing is seen, or the queue may have been full */
+static void test_ceiling(void)
 {
-	static const struct {
-		u32 wait_us, ceiling;
-	} rows[] = { { 0, LOSS_DELAY_CEILING }, { QUEUE_US, LOSS_DELAY_DOUBT_CEILING } };
-	u32 i, j, k, heavy;
+	u32 j, k, heavy;
 
-	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		for (k = 0; k < 2; k++) {
-			struct loss_delay e = { .below = LOSS_DELAY_ONE / 4 };
-			double loss = (k ? 2.0 : 0.25) / rows[i].ceiling;
+	for (k = 0; k < 2; k++) {
+		struct loss_delay e = { .below = LOSS_DELAY_ONE / 4 };
+		double loss = (k ? 2.0 : 0.25) / LOSS_DELAY_CEILING;
 
-			send_round(&e, QUEUE_US, 0);
-			for (j = 0, heavy = 0; j < 400; j++) {
-				u32 lost = (u32)(WINDOW * loss + prng_unit());
-
-				send_round(&e, rows[i].wait_us, lost);
-				heavy += loss_delay_heavy(&e);
-			}
-			EXPECT_IN(heavy, k ? 360 : 0, k ? 400 : 60,
-				  "rounds of 400 at a loss of %g, %u us", loss,
-				  rows[i].wait_us);
+		loss_delay_init(&e);
+		send_round(&e, QUEUE_US, 0);
+		for (j = 0, heavy = 0; j < 400; j++) {
+			send_round(&e, 0, (u32)(WINDOW * loss + prng_unit()));
+			heavy += loss_delay_heavy(&e);
 		}
+		EXPECT_IN(heavy, k ? 360 : 0, k ? 400 : 60,
+			  "rounds of 400 at a loss of %g", loss);
+	}
+}
+
+/* Losses at a full queue, so many packets apart on average, in windows of ten packets */
+static u32 often_rounds(struct loss_delay *e, double apart_pkts)
+{
+	u32 i, j, often = 0;
+
+	for (i = 0; i < 2000; i++) {
+		for (j = 0; j < 10; j++)
+			loss_delay_sample(e, QUEUE_US, 1, false, 0);
+		if (prng_unit() < 10 / apart_pkts)
+			loss_delay_lost(e, QUEUE_US, BASE_US, QUEUE_US, 1);
+		loss_delay_round(e, QUEUE_US, 10);
+		often += i >= 500 && loss_delay_often(e);
+	}
+	return often;
+}
+
+/* One loss in 24 packets is too often, one in 144 is not; unless they are the link's */
+static void test_often(void)
+{
+	struct loss_delay e = { 0 };
+
+	loss_delay_init(&e);
+	EXPECT_TRUE(!loss_delay_often(&e), "nothing is lost");
+	EXPECT_IN(often_rounds(&e, LOSS_DELAY_OFTEN_PKTS / 2), 1450, 1500, "often");
+	EXPECT_TRUE(loss_delay_heavy(&e), "that is congestion");
+	EXPECT_IN(often_rounds(&e, LOSS_DELAY_OFTEN_PKTS * 3), 0, 50, "not often");
+	e.below = LOSS_DELAY_LINK_CLEAR + 1;
+	EXPECT_EQ(often_rounds(&e, LOSS_DELAY_OFTEN_PKTS / 2), 0, "clearly the link's");
+}
+
+/* Many packets of one overrun are one loss; a long time without counts as 255 packets */
+static void test_often_limits(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i;
+
+	loss_delay_init(&e);
+	send_round(&e, QUEUE_US, 0);
+	send_round(&e, 0, 0);
+	send_round(&e, QUEUE_US, WINDOW / 2);
+	EXPECT_TRUE(!loss_delay_often(&e), "one overrun");
+	for (i = 0; i < 100; i++) {
+		loss_delay_sample(&e, QUEUE_US, 1U << 31, false, 0);
+		loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1);
+		loss_delay_round(&e, QUEUE_US, WINDOW);
+	}
+	EXPECT_IN(e.gap_pkts >> LOSS_DELAY_GAP_SHIFT, LOSS_DELAY_GAP_MAX - 1,
+		  LOSS_DELAY_GAP_MAX, "packets");
+	for (i = 0; i < 20; i++) {
+		loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1);
+		loss_delay_round(&e, QUEUE_US, WINDOW);
+	}
+	EXPECT_TRUE(loss_delay_often(&e), "soon seen");
 }
 
 /* What a reduction has answered is not counted again; what comes after it is */
 static void test_answered(void)
 {
-	struct loss_delay e = { .below = LOSS_DELAY_ONE / 4 };
+	struct loss_delay e = { 0 };
 	u32 i;
 
+	loss_delay_init(&e);
 	send_round(&e, QUEUE_US, 0);
+	send_round(&e, 0, 0);
 	send_round(&e, QUEUE_US, WINDOW / 4);
 	EXPECT_TRUE(loss_delay_heavy(&e), "an overrun");
 	loss_delay_answered(&e);
@@ -165,9 +228,9 @@ static void test_held(void)
 	u32 i;
 
 	loss_delay_init(&e);
-	loss_delay_round(&e, QUEUE_US, 0, LOSS_DELAY_ROUND_PKTS - 1);
+	loss_delay_round(&e, QUEUE_US, LOSS_DELAY_ROUND_PKTS - 1);
 	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "no queue is seen");
-	loss_delay_round(&e, QUEUE_US, QUEUE_US, LOSS_DELAY_ROUND_PKTS);
+	loss_delay_round(&e, QUEUE_US, LOSS_DELAY_ROUND_PKTS);
 	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "a queue is seen");
 	for (i = 0; i < 4000; i++)
 		send_round(&e, 0, 0);
@@ -181,9 +244,17 @@ static void test_hidden_queue(void)
 	u32 i;
 
 	loss_delay_init(&e);
-	for (i = 0; i < 20; i++)
-		loss_delay_round(&e, 0, QUEUE_US, WINDOW);
-	EXPECT_IN(loss_delay_full_us(&e), QUEUE_US * 9 / 10, QUEUE_US, "a queue is seen");
+	loss_delay_wait(&e, QUEUE_US);
+	EXPECT_EQ(loss_delay_full_us(&e), QUEUE_US, "the first wait");
+	for (i = 0; i < 1000; i++)
+		loss_delay_wait(&e, i % 2 ? QUEUE_US : 0);
+	EXPECT_IN(loss_delay_full_us(&e), QUEUE_US * 45 / 100, QUEUE_US * 55 / 100, "the mean");
+	loss_delay_wait(&e, U32_MAX);
+	EXPECT_IN(loss_delay_full_us(&e), LOSS_DELAY_WAIT_MAX_US >> LOSS_DELAY_MEAN_SHIFT,
+		  LOSS_DELAY_WAIT_MAX_US / 16, "the longest wait counts as 2^26 us");
+	for (i = 0; i < 1000; i++)
+		loss_delay_wait(&e, QUEUE_US);
+	EXPECT_IN(loss_delay_full_us(&e), QUEUE_US, QUEUE_US + 1, "a queue is seen");
 	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "it may be full");
 }
 
@@ -194,7 +265,9 @@ static const struct tap_case cases[] = {
 	{ "losses of the link", test_random_loss },
 	{ "the packet behind the hole decides", test_packet_behind_the_hole },
 	{ "packets far apart say nothing", test_packets_far_apart },
-	{ "what is more than a link loses", test_heavy },
+	{ "what is more than a link loses", test_ceiling },
+	{ "losses that come too often", test_often },
+	{ "an overrun is one loss", test_often_limits },
 	{ "what a queue has held", test_held },
 	{ "a queue that the level hides", test_hidden_queue },
 };

@@ -15,12 +15,12 @@ LIKE_CUBIC = (
     "BBR before a queue of up to one bandwidth-delay product"
 )
 HALF_OF_THE_TIME = (
-    "on a round trip of 100 ms it takes turns: it competes in 58 % of the rounds (1 CUBIC, 0.5 BDP), and gives way in "
+    "on a round trip of 100 ms it takes turns: it competes in 70 % of the rounds (2 CUBIC, 1 BDP), and gives way in "
     "the others"
 )
-OF_A_FULL_QUEUE = (
-    "packets of small windows are far apart, and what is lost says little about the queue: of a full queue's losses a "
-    "quarter are taken for the link's (50 flows, 200 packets: 1411 of 6243)"
+TINY_WINDOWS = (
+    "50 flows behind ten packets have windows of three; all but 27 of 12,132 losses are taken for congestion, as CUBIC "
+    "takes them, and CUBIC drops 11,174 packets there: why this drops more is not known"
 )
 OF_THE_LINK = (
     "a queue that is held short, and jitter, make a lost packet's neighbour wait about as long as the mean: losses of "
@@ -29,10 +29,6 @@ OF_THE_LINK = (
 BURSTS_ARE_HELD = (
     "the operating point is higher by what the stack sends at once, less one packet, so that the link does not run "
     "idle between two bursts"
-)
-OVERRUNS = (
-    "start-up overruns a queue that is much shorter than the bandwidth-delay product, and from there the window grows "
-    "as CUBIC's"
 )
 OVERSHOOTS = (
     "where no queue shows, the window grows by up to a quarter in a round, and when it shows, a round of what was sent "
