@@ -542,7 +542,8 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 	const struct santacruz *sc = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	bool cautious = sc->compete ||
-			(sc->prior && (!loss_delay_of_link(&sc->loss) ||
+			(sc->prior && (!READ_ONCE(discriminate) ||
+				       !loss_delay_of_link(&sc->loss) ||
 				       loss_delay_often(&sc->loss)));
 	u32 step = santacruz_law_raise(sc->window, shows, sc->run, cautious);
 	u32 window;
