@@ -136,7 +136,7 @@ class Net:
         self.client, self.router, self.server = (Namespace() for _ in range(3))
         self._links(setup.mtu)
         self._addresses(setup.route)
-        self.lose(False)
+        self.shape(setup.up, setup.down)
         self._operational()
         self._sysctls(setup)
         self.captures = [self._capture(self.client, "c0"), self._capture(self.server, "s0")]
@@ -186,7 +186,8 @@ class Net:
     def lose(self, on: bool) -> None:
         """Whether the links lose what they are set up to lose."""
         links = self.setup.up, self.setup.down
-        self.shape(*(links if on else (replace(link, loss_percent=0) for link in links)))
+        if any(link.loss_percent for link in links):  # a queue that is set up anew begins its random numbers anew
+            self.shape(*(links if on else (replace(link, loss_percent=0) for link in links)))
 
     def _operational(self) -> None:
         """Wait until the kernel has seen all carriers: until then it drops what is sent, and TCP counts it as sent."""
