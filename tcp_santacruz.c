@@ -48,7 +48,7 @@
  * - drains, competitive mode, longer paths		santacruz_drain, _compete, _foreign
  * - delay that the round trip does not show is no delay	santacruz_believed
  * - the round trip where timestamps are too coarse	santacruz_tick_too_coarse
- * - a packet that waited for a delayed ACK tells nothing	santacruz_prompt
+ * - the wait for a delayed ACK is not the path's	santacruz_prompt
  * - in small windows pairs of packets, to know the queue	santacruz_pace
  * - after silence the window of before, paced		santacruz_after_idle
  *
@@ -483,7 +483,7 @@ static bool santacruz_of_mean(const struct sock *sk, u32 acked)
 }
 
 /* What the packets had to wait that an ACK tells of, for whose the losses are */
-static void santacruz_wait(struct sock *sk, const struct rate_sample *rs)
+static void santacruz_waited(struct sock *sk, const struct rate_sample *rs)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	bool hole = tcp_sk(sk)->sacked_out;
@@ -506,7 +506,7 @@ static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 	u32 s_us, r_us, flight = rs->delivered > 0 ? rs->delivered : 1;
 
 	if (rs->rtt_us > 0)
-		santacruz_wait(sk, rs);
+		santacruz_waited(sk, rs);
 	if (!santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
 		return false;
 	*off_us = santacruz_believed(sk, r_us - s_us, rs->rtt_us);
@@ -1074,8 +1074,8 @@ static void santacruz_main(struct sock *sk, const struct rate_sample *rs)
 		santacruz_paper_main(sk, rs);
 		return;
 	}
-	if (santacruz_sample(sk, rs, &off_us) && santacruz_prompt(sk, rs) &&
-	    sc->phase == SANTACRUZ_STARTUP)
+	if (santacruz_sample(sk, rs, &off_us) &&
+	    sc->phase == SANTACRUZ_STARTUP && santacruz_prompt(sk, rs))
 		santacruz_startup_rate(sk, rs, off_us);
 	santacruz_round(sk, rs, off_us);
 	santacruz_loss(sk, rs);

@@ -169,6 +169,8 @@ def test_what_does_not_build_or_load(hetlab: Hetlab, tmp_path: Path, fault: str)
 
 STILL = "virtual time stands still"
 FATAL = {"divides": "Kernel mode signal 8", "wild": "Kernel panic", "endless": STILL, "sleeps": STILL}
+# Words of the source lines of which one is named
+PLACES = {"divides": ["/ none"], "wild": ["0x10"], "endless": ["while", "cpu_relax"], "sleeps": ["msleep"]}
 
 
 def line_of(name: str, word: str) -> str:
@@ -185,10 +187,7 @@ def test_one_that_breaks_the_kernel_costs_its_own_runs(hetlab: Hetlab, tmp_path:
     for name, said in FATAL.items():
         (line,) = (text for text in done.stderr.splitlines() if text.startswith(f"failed: bulk {name} "))
         assert said in line
-        places = {"divides": ["/ none"], "wild": ["0x10"], "endless": ["while", "cpu_relax"], "sleeps": ["msleep"]}[
-            name
-        ]
-        assert any(line_of(name, word) in line for word in places), line
+        assert any(line_of(name, word) in line for word in PLACES[name]), line
     (freed,) = re.findall(r"^failed: bulk freed .*(?:\n(?!failed).*)*", done.stderr, re.M)
     assert "Kernel panic" in freed and "no place in a module of yours" in freed
 

@@ -19,7 +19,7 @@ HALF_OF_THE_TIME = (
     "the others"
 )
 TINY_WINDOWS = (
-    "50 flows behind ten packets have windows of three; all but 27 of 12,132 losses are taken for congestion, as CUBIC "
+    "50 flows behind ten packets have windows of three; all but 4 of 11,470 losses are taken for congestion, as CUBIC "
     "takes them, and CUBIC drops 11,174 packets there: why this drops more is not known"
 )
 OF_THE_LINK = (

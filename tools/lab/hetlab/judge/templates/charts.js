@@ -178,6 +178,8 @@ function open() {
   }
 }
 
+// What is open for printing alone
+const closed = new Set();
 for (const details of document.querySelectorAll("details")) {
   details.addEventListener("toggle", () => details.open && !closed.has(details) && draw(details));
   if (details.open) draw(details);
@@ -189,7 +191,6 @@ for (const swatch of document.querySelectorAll(".swatch[data-cc]")) {
   swatch.style.setProperty("--c", colour(swatch.dataset.cc));
 }
 // On paper nothing opens: all tables are printed, and what was closed is closed again
-const closed = new Set();
 addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details:not([open])")) {
     closed.add(details);
