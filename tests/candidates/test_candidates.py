@@ -28,6 +28,31 @@ def test_beside_the_kernels_own(run_json: Run, tmp_path: Path) -> None:
     assert sorted(SOURCES.iterdir()) == before
 
 
+def test_parameters_are_there_when_it_is_loaded(run_json: Run, hetlab: Hetlab, tmp_path: Path) -> None:
+    """One that can be set at no other time, and one that module_init() alone reads."""
+    text = AIMD.read_text().replace("alpha, uint, 0644", "alpha, uint, 0444")
+    text = text.replace("\tBUILD_BUG_ON", "\tif (alpha > 9)\n\t\treturn -ERANGE;\n\tgrowth = alpha;\n\tBUILD_BUG_ON")
+    mine = tmp_path / "tcp_mine.c"
+    mine.write_text(
+        text.replace("acked * alpha", "acked * growth").replace("static void", "static u32 growth;\n\nstatic void", 1)
+    )
+    runs = run_json("bulk", *SHORT, "--cc", mine, "--cc", f"{mine}:alpha=8", "--out", tmp_path / "out")
+    plain, fast = sorted(runs, key=lambda r: len(r["cc_params"]))
+    assert fast["queue"]["steady_mean_pkts"] > plain["queue"]["steady_mean_pkts"]
+    done = hetlab("run", "bulk", *SHORT, "--cc", f"{mine}:alpha=10", "--out", tmp_path / "out")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    said = " ".join(done.stderr.split())
+    assert "cannot be loaded" in said and "alpha=10: alpha: packets that the window grows by" in said
+
+
+def test_a_file_of_the_kernels_tree(hetlab: Hetlab, tmp_path: Path) -> None:
+    """What it includes of the folder that it comes from is found there."""
+    mine = tmp_path / "tcp_mine.c"
+    mine.write_text(AIMD.read_text().replace("#include <net/tcp.h>", '#include <net/tcp.h>\n#include "tcp_dctcp.h"'))
+    done = hetlab("exec", "--cc", mine, "--", "true")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_change_of_the_file_is_another_result(run_json: Run, hetlab: Hetlab, tmp_path: Path) -> None:
     """A repeated command takes what is there, unless the file has changed."""
     mine = tmp_path / "tcp_mine.c"

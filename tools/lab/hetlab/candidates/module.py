@@ -132,8 +132,10 @@ def _compile(k: kernel.Kernel, s: Sources, name: str, files: dict[str, str], dir
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, errors="surrogateescape")
     make = ["make", "-C", str(k.source), "ARCH=um", f"O={k.out}", f"M={directory}", kernel.ABSOLUTE]
+    # A file of the kernel's tree may include what lies beside it there, as "tcp_dctcp.h"
+    flags = f"{FLAGS} -idirafter {k.source}/net/ipv4"
     done = subprocess.run(
-        [*make, f"KCFLAGS={FLAGS}", "CONFIG_WERROR=", f"{name}.ko"],
+        [*make, f"KCFLAGS={flags}", "CONFIG_WERROR=", f"{name}.ko"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -151,11 +153,9 @@ def _told(s: Sources, log: str, directory: Path) -> str:
     """What the compiler said, with files as the user knows them."""
     top = str(directory)
     found = [os.path.join(s.top, line) for line in hints.faults(log, top)] + hints.refused(log, top)
-    said = (
-        found[:SHOWN_FAULTS]
-        or [line for line in log.splitlines() if "rror" in line][:SHOWN_FAULTS]
-        or log.splitlines()[-5:]
-    )
+    if more := len(found[SHOWN_FAULTS:]):
+        found[SHOWN_FAULTS:] = [f"and {more} more"]
+    said = found or [line for line in log.splitlines() if "rror" in line][:SHOWN_FAULTS] or log.splitlines()[-5:]
     explained = [f"hint: {text}" for text in hints.hints(log)]
     return "\n".join(
         [f"{s.module} does not build for the lab's kernel:", *said, *explained, f"all of it: {directory}/build.log"]
