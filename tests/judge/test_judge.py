@@ -602,7 +602,7 @@ def test_a_square_is_told_from_both_sides(seen: Seen) -> None:
         one, turned = matrix.squares(two, found)
     assert (one.row, one.column, turned.row) == ("cubic", "bbr", "bbr")
     assert one.share == pytest.approx(2 * 3 / 4, rel=0.02) and turned.share == pytest.approx(2 * 1 / 4, rel=0.02)
-    assert one.row_harm is None
+    assert one.row_harm is None and (one.seeds, turned.seeds) == (1, 1)
 
 
 def test_states_are_told_by_gains(seen: Seen) -> None:
