@@ -243,6 +243,12 @@ def test_what_a_file_defines_itself_is_its_own(own: str) -> None:
     assert adapt.adapt({"a.c": text}) == ({"a.c": text}, [])
 
 
+def test_what_only_a_comment_names_is_not_used() -> None:
+    """As tcp_tso_autosize() in BBRv3."""
+    text = "#include <net/tcp.h>\n/* Like strlcpy(),\n * ACCESS_ONCE() */\nint a; // tcp_tso_autosize()\n"
+    assert adapt.adapt({"a.c": text}) == ({"a.c": text}, [])
+
+
 def test_sets_of_functions_for_bpf() -> None:
     """As in 5.18; a set that is none of kfuncs stays."""
     old = "BTF_SET_START(a)\nBTF_ID(func, f)\nBTF_SET_END(a)\n"

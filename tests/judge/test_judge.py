@@ -282,7 +282,9 @@ def test_every_criterion_of_rfc_9743_has_cases_that_exist() -> None:
     """The table of docs/suites.md names cases or says why there are none; the cases name the criteria."""
     every = {one.id: one for suite in ("", *case.suites()) for one in case.every(suite).values()}
     text = (paths.TOP / "docs" / "suites.md").read_text().partition("## RFC 9743")[2].partition("\n## ")[0]
-    rows = [line.split("|")[1:3] for line in text.splitlines() if re.match(r"\| (one|mixed|other|general|special)", line)]
+    rows = [
+        line.split("|")[1:3] for line in text.splitlines() if re.match(r"\| (one|mixed|other|general|special)", line)
+    ]
     assert len(rows) == 28
     for criterion, cases in rows:
         named = [every.get(name) for name in re.findall(r"\b(?:[a-l]-[a-z0-9-]+|bbr-b\d+)", cases)]
