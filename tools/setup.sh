@@ -27,10 +27,10 @@ PACKAGES=(
 	tcpdump util-linux xz-utils
 )
 CHECK_PACKAGES=(
-	clang curl cvc5 debhelper dh-dkms dkms dpkg-dev gcc-aarch64-linux-gnu
-	gcc-arm-linux-gnueabihf libwrap0 linux-headers-6.12-amd64
-	linux-headers-amd64 mmdebstrap openssh-client shellcheck sparse strace
-	tshark universal-ctags
+	chromium-headless-shell clang curl cvc5 debhelper dh-dkms dkms dpkg-dev
+	gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf libwrap0
+	linux-headers-6.12-amd64 linux-headers-amd64 mmdebstrap openssh-client
+	shellcheck sparse strace tshark universal-ctags
 )
 VM_PACKAGES=(
 	bpftool cpio dkms linux-headers-6.12-amd64 linux-headers-amd64

@@ -28,6 +28,41 @@ def test_beside_the_kernels_own(run_json: Run, tmp_path: Path) -> None:
     assert sorted(SOURCES.iterdir()) == before
 
 
+def test_parameters_are_there_when_it_is_loaded(run_json: Run, hetlab: Hetlab, tmp_path: Path) -> None:
+    """One that can be set at no other time, and one that module_init() alone reads."""
+    text = AIMD.read_text().replace("alpha, uint, 0644", "alpha, uint, 0444")
+    text = text.replace("\tBUILD_BUG_ON", "\tif (alpha > 9)\n\t\treturn -ERANGE;\n\tgrowth = alpha;\n\tBUILD_BUG_ON")
+    mine = tmp_path / "tcp_mine.c"
+    mine.write_text(
+        text.replace("acked * alpha", "acked * growth").replace("static void", "static u32 growth;\n\nstatic void", 1)
+    )
+    runs = run_json("bulk", *SHORT, "--cc", mine, "--cc", f"{mine}:alpha=8", "--out", tmp_path / "out")
+    plain, fast = sorted(runs, key=lambda r: len(r["cc_params"]))
+    assert fast["queue"]["steady_mean_pkts"] > plain["queue"]["steady_mean_pkts"]
+    done = hetlab("run", "bulk", *SHORT, "--cc", f"{mine}:alpha=10", "--out", tmp_path / "out")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    said = " ".join(done.stderr.split())
+    assert "cannot be loaded" in said and "alpha=10: alpha: packets that the window grows by" in said
+
+
+def test_a_file_of_the_kernels_tree(hetlab: Hetlab, tmp_path: Path) -> None:
+    """What it includes of the folder that it comes from is found there."""
+    mine = tmp_path / "tcp_mine.c"
+    mine.write_text(AIMD.read_text().replace("#include <net/tcp.h>", '#include <net/tcp.h>\n#include "tcp_dctcp.h"'))
+    done = hetlab("exec", "--cc", mine, "--", "true")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "rule", ["obj-$(CONFIG_TCP_CONG_MINE) += tcp_mine.o", "ifdef MINE\nobj-m += tcp_mine.o\nendif"]
+)
+def test_rules_that_depend_on_what_is_not_here(hetlab: Hetlab, tmp_path: Path, rule: str) -> None:
+    (tmp_path / "tcp_mine.c").write_text(AIMD.read_text())
+    (tmp_path / "Makefile").write_text(f"{rule}\nobj-m += tcp_other.o\n")
+    done = hetlab("exec", "--cc", tmp_path / "tcp_mine.c", "--", "true")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_change_of_the_file_is_another_result(run_json: Run, hetlab: Hetlab, tmp_path: Path) -> None:
     """A repeated command takes what is there, unless the file has changed."""
     mine = tmp_path / "tcp_mine.c"
@@ -148,7 +183,17 @@ BROKEN = {
     "crash at loading": (
         "\treturn tcp_register_congestion_control(&aimd);",
         "\t*(int *)16 = 1;\n\treturn tcp_register_congestion_control(&aimd);",
-        ["Kernel panic", "did not survive loading it"],
+        ["module_init() ended the machine: Kernel panic", "at aimd_register(), tcp_mine.c:57"],
+    ),
+    "division by zero at loading": (
+        "\treturn tcp_register_congestion_control(&aimd);",
+        "\talpha = 3 / alpha;\n\treturn tcp_register_congestion_control(&aimd);",
+        ["Kernel mode signal 8: at aimd_register(), tcp_mine.c:57"],
+    ),
+    "no end of loading": (
+        "\treturn tcp_register_congestion_control(&aimd);",
+        "\twhile (READ_ONCE(alpha) < 2)\n\t\tbarrier();\n\treturn tcp_register_congestion_control(&aimd);",
+        ["tcp_mine: module_init() did not return in 30 s"],
     ),
     "refused": ("\treturn tcp_register_congestion_control(&aimd);", "\treturn -ENODEV;", ["No such device"]),
 }
@@ -159,6 +204,8 @@ def test_what_does_not_build_or_load(hetlab: Hetlab, tmp_path: Path, fault: str)
     old, new, words = BROKEN[fault]
     text = AIMD.read_text()
     assert old in text
+    if fault.startswith("division"):
+        text = text.replace("alpha __read_mostly = 1", "alpha __read_mostly")
     (tmp_path / "tcp_mine.c").write_text(text.replace(old, new))
     done = hetlab("run", "bulk", "--cc", tmp_path / "tcp_mine.c", "--out", tmp_path / "out")
     assert done.returncode == 2 and "Traceback" not in done.stderr

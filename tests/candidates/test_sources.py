@@ -243,6 +243,12 @@ def test_what_a_file_defines_itself_is_its_own(own: str) -> None:
     assert adapt.adapt({"a.c": text}) == ({"a.c": text}, [])
 
 
+def test_what_only_a_comment_names_is_not_used() -> None:
+    """As tcp_tso_autosize() in BBRv3."""
+    text = "#include <net/tcp.h>\n/* Like strlcpy(),\n * ACCESS_ONCE() */\nint a; // tcp_tso_autosize()\n"
+    assert adapt.adapt({"a.c": text}) == ({"a.c": text}, [])
+
+
 def test_sets_of_functions_for_bpf() -> None:
     """As in 5.18; a set that is none of kfuncs stays."""
     old = "BTF_SET_START(a)\nBTF_ID(func, f)\nBTF_SET_END(a)\n"
@@ -284,6 +290,29 @@ ERROR: modpost: "tcp_secret" [/b/tcp_a.ko] undefined!"""
     assert hints.refused(log, "/b") == ['ERROR: modpost: "tcp_secret" [tcp_a.ko] undefined!']
     first, second = hints.hints(log)
     assert "min_tso_segs" in first and "tcp_secret" in second
+
+
+def test_what_a_changed_kernel_would_have_is_listed_whole() -> None:
+    """Behind the first dozen errors, too; a typing error is listed as well, what is explained by itself is not."""
+    log = """/b/tcp_a.c:7:2: error: 'const struct rate_sample' has no member named 'tx_in_flight'; did you mean 'x'?
+/b/tcp_a.c:8:2: error: 'struct rate_sample' has no member named 'lost'
+/b/tcp_a.c:9:2: error: 'struct <anonymous>' has no member named 'lost'
+/b/tcp_a.c:9:9: error: 'struct tcp_sock' has no member named 'srtt'; did you mean 'srtt_us'?
+/b/tcp_a.c:10:2: error: 'TCP_ECN_LOW' undeclared (first use in this function)
+/b/tcp_a.c:11:2: error: implicit declaration of function 'mx' [-Werror=implicit-function-declaration]
+/b/tcp_a.c:12:2: error: 'struct rate_sample' has no member named 'lost'
+"""
+    wanted = ["tx_in_flight, lost of struct rate_sample", "lost of a structure", "TCP_ECN_LOW", "mx()"]
+    assert hints.lacking(log) == wanted
+    srtt, all_of_them = hints.hints(log)
+    assert "srtt_us" in srtt and "; ".join(wanted) in all_of_them and "--patch FILE" in all_of_them
+
+
+def test_errors_beyond_the_first_dozen_are_counted(tmp_path: Path) -> None:
+    write(tmp_path, tcp_a="a")
+    log = "".join(f"/b/tcp_a.c:{line}:2: error: one\n" for line in range(1, 16))
+    said = module._told(sources.gather(str(tmp_path / "tcp_a.c")), log, Path("/b")).splitlines()
+    assert said[12:14] == [f"{tmp_path}/tcp_a.c:12: one", "and 3 more"]
 
 
 def test_a_function_without_a_value_is_told() -> None:

@@ -282,8 +282,10 @@ def test_every_criterion_of_rfc_9743_has_cases_that_exist() -> None:
     """The table of docs/suites.md names cases or says why there are none; the cases name the criteria."""
     every = {one.id: one for suite in ("", *case.suites()) for one in case.every(suite).values()}
     text = (paths.TOP / "docs" / "suites.md").read_text().partition("## RFC 9743")[2].partition("\n## ")[0]
-    rows = [line.split("|")[1:3] for line in text.splitlines() if re.match(r"\| (one|mixed|general|special)", line)]
-    assert len(rows) == 25
+    rows = [
+        line.split("|")[1:3] for line in text.splitlines() if re.match(r"\| (one|mixed|other|general|special)", line)
+    ]
+    assert len(rows) == 28
     for criterion, cases in rows:
         named = [every.get(name) for name in re.findall(r"\b(?:[a-l]-[a-z0-9-]+|bbr-b\d+)", cases)]
         groups = [case.select([], [letter], quick=False) for letter in re.findall(r"\b[A-L]\b", cases)]
@@ -602,7 +604,7 @@ def test_a_square_is_told_from_both_sides(seen: Seen) -> None:
         one, turned = matrix.squares(two, found)
     assert (one.row, one.column, turned.row) == ("cubic", "bbr", "bbr")
     assert one.share == pytest.approx(2 * 3 / 4, rel=0.02) and turned.share == pytest.approx(2 * 1 / 4, rel=0.02)
-    assert one.row_harm is None
+    assert one.row_harm is None and (one.seeds, turned.seeds) == (1, 1)
 
 
 def test_states_are_told_by_gains(seen: Seen) -> None:

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the script of scorecard and report does in a browser: dark paper, and print."""
+"""What the script of scorecard and report does in a browser: dark paper, print, a keyboard alone."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from hetlab.judge import charts
+import browser
+from hetlab.judge import case, charts, scorecard, verdict
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
-pytestmark = [pytest.mark.fast, pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")]
+pytestmark = pytest.mark.fast
 CCS = ("reno", "cubic", "bbr")
 DARK = "--blink-settings=preferredColorScheme=0"
 
@@ -22,9 +21,8 @@ def shown(directory: Path, body: str, *options: str) -> str:
     data = f'<script type="application/json" id="data">{charts.data(CCS, {})}</script>'
     page = directory / "page.html"
     page.write_text(f"<!DOCTYPE html>{swatches}{body}{data}<script>{charts.script()}</script><script>go()</script>")
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={directory}/profile"]
     done = subprocess.run(
-        [*command, *options, "--virtual-time-budget=2000", "--dump-dom", f"file://{page}"],
+        browser.command(directory / "profile", *options, "--virtual-time-budget=2000", "--dump-dom", f"file://{page}"),
         capture_output=True,
         text=True,
         timeout=60,
@@ -57,3 +55,56 @@ function go() {
 }
 </script>"""
     assert "<output>two, one two, two</output>" in shown(tmp_path, body)
+
+
+NOW = """(() => {
+  const at = document.activeElement, look = getComputedStyle(at);
+  return {
+    at: at.getAttribute("href") || at.tagName + " " + (at.closest("details")?.id || at.id),
+    seen: at.matches(":focus-visible") && look.outlineStyle !== "none" && parseFloat(look.outlineWidth) > 0,
+    shown: at.getBoundingClientRect().top >= 0 && at.getBoundingClientRect().bottom <= innerHeight,
+    open: [...document.querySelectorAll("details[open]")].map((d) => d.id),
+  };
+})()"""
+
+
+@pytest.fixture
+def card(tmp_path: Path) -> Path:
+    """A scorecard of two cases and two congestion controls."""
+    cases = [case.every()[name] for name in ("a-20", "b-1")]
+    ours = verdict.estimate([0.9, 1.1])
+    cells = [verdict.Cell(c, cc, j, "pass", ours, 1.0) for c in cases for cc in CCS[:2] for j in c.judge]
+    return scorecard.write(tmp_path / "card.html", cases, CCS[:2], {c.id: {} for c in cases}, cells)
+
+
+def tab_to(page: browser.Browser, wanted: str, most: int = 30) -> dict[str, object]:
+    """Tab until this has the focus, each stop seen on the way."""
+    for _ in range(most):
+        page.press("Tab")
+        now: dict[str, object] = page.value(NOW)
+        assert now["seen"] or str(now["at"]).startswith("BODY"), now
+        if now["at"] == wanted:
+            return now
+    raise AssertionError(f"{wanted} is not reached by Tab")
+
+
+def test_a_keyboard_alone(card: Path, tmp_path: Path) -> None:
+    """From a cell into its case and back, and the same cell again; a case by itself; all cases."""
+    with browser.Browser(card, tmp_path / "profile") as page:
+        tab_to(page, "#a-20")
+        tab_to(page, "#b-1")
+        for _again in range(2):
+            page.press("Enter")
+            inside = page.value(NOW)
+            assert inside == {"at": "SUMMARY b-1", "seen": True, "shown": True, "open": ["b-1"]}
+            page.press("Escape")
+            assert page.value(NOW) == {"at": "#b-1", "seen": True, "shown": True, "open": []}
+        tab_to(page, "SUMMARY a-20")
+        page.press(" ")
+        assert page.value(NOW)["open"] == ["a-20"]
+        page.press("Escape")
+        assert page.value(NOW) == {"at": "SUMMARY a-20", "seen": True, "shown": True, "open": []}
+        page.press("Tab", shift=True)
+        assert page.value(NOW)["at"] == "BUTTON all"
+        page.press("Enter")
+        assert page.value(NOW)["open"] == ["a-20", "b-1"]

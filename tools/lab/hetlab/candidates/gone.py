@@ -69,12 +69,14 @@ DEFINITIONS = (
         "hrtimer_setup() is hrtimer_init() and a field before 6.13",
     ),
 )
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 CONDITION = re.compile(r"\s*#\s*(if|endif|include)")
 
 
 def gone(text: str, header: str = "") -> tuple[str, list[str]]:
     """The text with definitions of what it uses and neither itself nor the kernel's ``header`` has; a line for each."""
-    used = [entry for entry in DEFINITIONS if re.search(rf"\b{entry[0]}\b", text)]
+    code = COMMENT.sub("", text)
+    used = [entry for entry in DEFINITIONS if re.search(rf"\b{entry[0]}\b", code)]
     wanted = [entry for entry in used if not _has(text, entry[0]) and not re.search(rf"\b{entry[0]}\b", header)]
     if not wanted:
         return text, []

@@ -9,6 +9,11 @@ FAULT = re.compile(r"^.*?([\w./+-]+\.[chS]):(\d+):(?:(\d+):)? (?:fatal )?error: 
 MODPOST = re.compile(r"^ERROR: modpost: .*$", re.M)
 RETURNS = re.compile(r"^.*?([\w./+-]+\.[chS]):(\d+):(?:\d+:)? warning: .*\[-Wreturn-type\]$", re.M)
 
+# What sources use and nobody declares: of a structure, or a name alone
+MEMBER = re.compile(r"error: '(?:const )?(?:volatile )?((?:struct|union) [^']+)' has no member named '(\w+)'")
+NAMED = re.compile(r"error: (?:'(\w+)' undeclared|implicit declaration of function '(\w+)')")
+NAMELESS = ("struct <anonymous>", "union <anonymous>")
+
 # A pattern of what was said, and its explanation
 KNOWN = (
     (
@@ -46,11 +51,6 @@ KNOWN = (
     (
         r"proc_create.*incompatible|passing argument . of .proc_create",
         "proc_create() takes a struct proc_ops since 5.6.",
-    ),
-    (
-        r"has no member named .(fast_ack_mode|skb_marked_lost|tlp_orig_data_app_limited|is_acking_tlp_retrans_seq|lost|"
-        r"is_ece|in_flight|tx.*)\b|.TCP_ECN_LOW. undeclared",
-        "this field comes with kernel changes, as those of BBRv3: give them by --patch.",
     ),
     (
         r"incompatible.pointer.type.*cong_control|initialization of .*rate_sample.*from incompatible",
@@ -94,9 +94,27 @@ def undefined(log: str) -> list[str]:
     return sorted(set(UNDEFINED.findall(log)))
 
 
+def lacking(log: str) -> list[str]:
+    """What the sources use and neither they nor the kernel declare, but for what is explained by itself."""
+    lines = [line for line in log.splitlines() if not any(re.search(pattern, line) for pattern, _text in KNOWN)]
+    of: dict[str, dict[str, None]] = {}
+    for line in lines:
+        if member := MEMBER.search(line):
+            of.setdefault("a structure" if member[1] in NAMELESS else member[1], {})[member[2]] = None
+        elif name := NAMED.search(line):
+            of.setdefault("", {})[name[1] or f"{name[2]}()"] = None
+    alone = of.pop("", {})
+    return [*(f"{', '.join(members)} of {where}" for where, members in of.items()), *alone]
+
+
 def hints(log: str) -> list[str]:
     """Explanations of what was said."""
     found = [text for pattern, text in KNOWN if re.search(pattern, log)]
+    if missing := lacking(log):
+        found.append(
+            f"neither Linux 6.12 nor these sources have {'; '.join(missing)}. Where this comes with changes of the "
+            "kernel, as BBRv3's and Prague's do, give these, made for 6.12, by --patch FILE."
+        )
     if symbols := undefined(log):
         found.append(
             f"the kernel does not have, or does not export to modules, {', '.join(symbols)}: do without, or give the "

@@ -16,7 +16,7 @@ from hetlab.build import kernel
 from hetlab.candidates import adapt, hints
 from hetlab.candidates.sources import KBUILD, Sources
 from hetlab.errors import LabError
-from hetlab.machines import exec_uml
+from hetlab.machines import exec_uml, faults
 from hetlab.paths import BUILD, TOP
 
 # The kernel's own warnings are of no use to the author of another kernel's code; errors stay errors, but for those that
@@ -25,6 +25,7 @@ FLAGS = "-g -Wno-error -Wno-error=return-type -Wno-error=strict-prototypes -Wno-
 SHOWN_FAULTS = 12
 LOAD_LIMIT_S = 30
 NOT_IN_NAMES, CHARACTERS = re.compile(r"[^a-z0-9_]"), "a-z, 0-9, _"
+TELL_ALL = "echo 7 > /proc/sys/kernel/printk"
 AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 
 
@@ -84,14 +85,14 @@ def _module_name(k: kernel.Kernel, s: Sources) -> str:
 def _rules(s: Sources, name: str, files: dict[str, str]) -> tuple[str, str]:
     """File and text of the rules for the kernel's build: the user's, this tree's for its modules, or none; and a name.
 
-    What is added at the end gives the module its name, of whatever objects it is made.
+    What is added at the end makes this module alone, whatever condition the user's rules set (a CONFIG of a tree of
+    theirs, a word on the command line), and gives it its name, of whatever objects it is made.
     """
     file = next((file for file in KBUILD if s.kbuild and file in files), KBUILD[0])
     text = files[file] if s.kbuild else ""
     if s.module in kernel.module_names() and not s.kbuild:
         text = (TOP / "Kbuild").read_text().replace("$(src)/include", f"{TOP}/include")
-    if not s.kbuild or name != s.module:
-        text += f"\nobj-m := {name}.o\n"
+    text += f"\nobj-m := {name}.o\n"
     if name != s.module:
         text += f"{name}-y := $(or $(strip $({s.module}-y) $({s.module}-objs)),{s.module}.o)\n"
     return file, text
@@ -132,8 +133,10 @@ def _compile(k: kernel.Kernel, s: Sources, name: str, files: dict[str, str], dir
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, errors="surrogateescape")
     make = ["make", "-C", str(k.source), "ARCH=um", f"O={k.out}", f"M={directory}", kernel.ABSOLUTE]
+    # A file of the kernel's tree may include what lies beside it there, as "tcp_dctcp.h"
+    flags = f"{FLAGS} -idirafter {k.source}/net/ipv4"
     done = subprocess.run(
-        [*make, f"KCFLAGS={FLAGS}", "CONFIG_WERROR=", f"{name}.ko"],
+        [*make, f"KCFLAGS={flags}", "CONFIG_WERROR=", f"{name}.ko"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -151,11 +154,9 @@ def _told(s: Sources, log: str, directory: Path) -> str:
     """What the compiler said, with files as the user knows them."""
     top = str(directory)
     found = [os.path.join(s.top, line) for line in hints.faults(log, top)] + hints.refused(log, top)
-    said = (
-        found[:SHOWN_FAULTS]
-        or [line for line in log.splitlines() if "rror" in line][:SHOWN_FAULTS]
-        or log.splitlines()[-5:]
-    )
+    if more := len(found[SHOWN_FAULTS:]):
+        found[SHOWN_FAULTS:] = [f"and {more} more"]
+    said = found or [line for line in log.splitlines() if "rror" in line][:SHOWN_FAULTS] or log.splitlines()[-5:]
     explained = [f"hint: {text}" for text in hints.hints(log)]
     return "\n".join(
         [f"{s.module} does not build for the lab's kernel:", *said, *explained, f"all of it: {directory}/build.log"]
@@ -165,13 +166,17 @@ def _told(s: Sources, log: str, directory: Path) -> str:
 def _registered(k: kernel.Kernel, ko: Path, s: Sources) -> tuple[str, ...]:
     """Names that loading the module adds to the kernel's; LabError where it cannot be loaded or adds none."""
     out = ko.with_name("loaded")
-    script = f"cat {AVAILABLE} > {out}; insmod {ko} 2> {out}.err; cat {AVAILABLE} >> {out}; dmesg > {out}.dmesg"
-    out.unlink(missing_ok=True)
+    script = (
+        f"{TELL_ALL}; cat {AVAILABLE} > {out}; insmod {ko} 2> {out}.err; cat {AVAILABLE} >> {out}; dmesg > {out}.dmesg"
+    )
+    command, console = ["bash", "-c", script], list[str]()
     with open(os.devnull, "wb") as nowhere:
-        exec_uml.execute(k.executable, ko.parent / "none", ["bash", "-c", script], LOAD_LIMIT_S, nowhere)
-    lines = out.read_text(errors="replace").splitlines() if out.exists() else []
-    if len(lines) < 2:
-        raise LabError(f"{s.module}: the machine did not survive loading it (module_init): see above, {ko.parent}")
+        status = exec_uml.execute(k.executable, ko.parent / "none", command, LOAD_LIMIT_S, nowhere, lost=console.append)
+    if status == exec_uml.STOPPED:
+        raise LabError(f"{s.module}: module_init() did not return in {LOAD_LIMIT_S} s of real time: {s.top}")
+    if console:
+        raise LabError(f"{s.module}: {faults.loading(console[0], ko)}")
+    lines = out.read_text(errors="replace").splitlines()
     before, after = (set(line.split()) for line in lines[:2])
     names = tuple(sorted(after - before))
     if long := [name for name in names if len(name) > adapt.LONGEST]:

@@ -9,15 +9,16 @@ import socket
 import subprocess
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 
 from hetlab.emulation.experiment import run_job
-from hetlab.emulation.modules import set_seed
+from hetlab.emulation.modules import described, set_seed
 from hetlab.errors import LabError
-from hetlab.model.job import Candidate, from_json
+from hetlab.model.job import Candidate, Job, from_json
 
 WARM_UP_SEED = 1
 TCP_MEMORY = Path("/proc/sys/net/ipv4/tcp_mem")
@@ -51,22 +52,29 @@ def warm_up() -> None:
                 client.close()
 
 
-def load(candidates: tuple[Candidate, ...], path: Path) -> None:
+def load(job: Job, path: Path) -> None:
     """Load the user's own modules; NAME.where says where their code is, for hetlab.machines.faults.
 
-    A fault of the kernel ends the machine: what comes after one proves nothing.
+    A fault of the kernel ends the machine: what comes after one proves nothing. Parameters are given here: many can
+    be set at no other time, or are read by module_init() alone.
     """
     where = []
-    for candidate in candidates:
-        done = subprocess.run(["insmod", candidate.ko], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise LabError(f"{candidate.module}: cannot be loaded: {done.stderr.strip()}")
+    for candidate in job.candidates:
+        _insert(candidate, job.cc_params if candidate == job.candidate else {})
         text = Path("/sys/module") / candidate.module / "sections" / ".text"
         where.append(f"{text.read_text().strip()} {candidate.ko}")
-    if candidates:
+    if where:
         PANIC_ON_OOPS.write_text("1")
         CONSOLE_LEVEL.write_text("7")
         path.with_suffix(".where").write_text("\n".join(where))
+
+
+def _insert(candidate: Candidate, params: Mapping[str, str]) -> None:
+    words = [f"{name}={value}" for name, value in params.items()]
+    done = subprocess.run(["insmod", candidate.ko, *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        told = [f"{word}: {described(candidate.ko, word.partition('=')[0])}" for word in words]
+        raise LabError("\n".join([f"{candidate.module}: cannot be loaded: {done.stderr.strip()}", *told]))
 
 
 def main() -> None:
@@ -78,7 +86,7 @@ def main() -> None:
     free_windows()
     try:
         job = from_json(path.read_text())
-        load(job.candidates, path)
+        load(job, path)
         warm_up()
         run_job(job, dismantle=False)
         path.with_suffix(".done").touch()

@@ -314,12 +314,11 @@ def run_job(job: Job, dismantle: bool = True) -> None:
     names = job.ccs
     require_cc(names)
     with ExitStack() as stack:
-        own = {candidate.module: candidate.ko for candidate in job.candidates}
         # Before the seed: starting it draws random numbers
         trace = stack.enter_context(Recording()) if job.trace else None
         seeded = set_seed(job.seed)
-        module = job.module(job.cc)
-        stack.enter_context(Parameters(job.cc, job.cc_params, module, own.get(module, "")))
+        if not job.candidate:  # the user's own module was loaded with them
+            stack.enter_context(Parameters(job.cc, job.cc_params))
         net = build_net(job.scenario, job.seed)
         run = Run(job, net)
         try:

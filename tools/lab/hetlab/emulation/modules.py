@@ -14,10 +14,10 @@ SEED_FILE = Path("/sys/module/random/parameters/lab_seed")
 class Parameters:
     """Module parameters of a run; restored afterwards."""
 
-    def __init__(self, cc: str, params: dict[str, str], module: str = "", ko: str = "") -> None:
-        module = module or module_of(cc)
+    def __init__(self, cc: str, params: dict[str, str]) -> None:
+        module = module_of(cc)
         self.dir = Path("/sys/module") / module / "parameters"
-        self.ko = ko or f"{os.environ.get('HETLAB_MODULES', '')}/{module}.ko"
+        self.ko = f"{os.environ.get('HETLAB_MODULES', '')}/{module}.ko"
         self.cc = cc
         self.params = params
         self.before: dict[str, str] = {}
@@ -40,22 +40,19 @@ class Parameters:
         if not path.exists():
             known = sorted(p.name for p in self.dir.iterdir()) if self.dir.is_dir() else []
             raise LabError(f"{self.cc}: no parameter {name!r}; it has: {', '.join(known) or 'none'}")
-        self.before[name] = path.read_text().strip()
+        before = path.read_text().strip()
         try:
             path.write_text(value)
         except OSError as err:
-            raise LabError(f"{self.cc}: {name}={value} refused ({err.strerror}). {self._why(name)}") from err
+            raise LabError(f"{self.cc}: {name}={value} refused ({err.strerror}). {described(self.ko, name)}") from err
+        self.before[name] = before
 
-    def _why(self, name: str) -> str:
-        """Allowed range, from the module's own description of the parameter."""
-        out = subprocess.run(
-            ["modinfo", "-F", "parm", self.ko],
-            capture_output=True,
-            text=True,
-            check=False,
-        ).stdout
-        line = next((line for line in out.splitlines() if line.startswith(f"{name}:")), "")
-        return line.replace(":", ": ", 1)
+
+def described(ko: str, name: str) -> str:
+    """Allowed range of a parameter, from the module's own description."""
+    out = subprocess.run(["modinfo", "-F", "parm", ko], capture_output=True, text=True, check=False).stdout
+    line = next((line for line in out.splitlines() if line.startswith(f"{name}:")), "")
+    return line.replace(":", ": ", 1)
 
 
 def require_cc(names: set[str]) -> None:

@@ -69,7 +69,10 @@ NETS = tuple(Net(*of) for of in itertools.product(RATES_MBIT, QUEUES, OTHERS_MS)
 
 @dataclass(frozen=True)
 class Square:
-    """What became of a pair in a network: goodput of both (Mbit/s), harm done to each by the other."""
+    """What became of a pair in a network: goodput of both (Mbit/s), harm done to each by the other.
+
+    ``seeds``: how many runs these are the means of; fewer than asked for where some broke or are not there yet.
+    """
 
     net: Net
     row: str
@@ -78,6 +81,7 @@ class Square:
     column_mbit: float
     row_harm: float | None
     column_harm: float | None
+    seeds: int
 
     @property
     def share(self) -> float:
@@ -171,7 +175,15 @@ def _square(net: Net, e: Entrant, beside: Entrant, runs: Sequence[Seen], found: 
         ]
     mbit = {flow: _mean([goodput(run, flow, FROM_S) for run in runs]) or 0.0 for flow in ("main", "other")}
     harms = {flow: _mean([harm(run, flow, "goodput", FROM_S) for run in runs]) for flow in ("main", "other")}
-    return Square(net, e.label, beside.label, mbit["main"], mbit["other"], harms["main"], harms["other"])
+    return Square(net, e.label, beside.label, mbit["main"], mbit["other"], harms["main"], harms["other"], len(runs))
+
+
+def seeds_text(found: Sequence[Square]) -> str:
+    """Of how many seeds the squares are, for people: ``mean of 2 seeds``, ``one seed``, or of some less."""
+    few = sum(square.seeds < FIRST_SEEDS for square in found)
+    if found and few == len(found):
+        return "one seed"
+    return f"mean of {FIRST_SEEDS} seeds" + (f", but one seed in {few} of {len(found)} cells, marked *" if few else "")
 
 
 def _as(seen: Seen, name: str) -> Seen:
@@ -194,4 +206,5 @@ def _turned(square: Square) -> Square:
         square.row_mbit,
         square.column_harm,
         square.row_harm,
+        square.seeds,
     )

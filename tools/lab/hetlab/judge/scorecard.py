@@ -14,7 +14,7 @@ from hetlab.judge.baseline import rank
 from hetlab.judge.case import Case, Judgement
 from hetlab.judge.compare import Difference
 from hetlab.judge.curves import points_for
-from hetlab.judge.matrix import FROM_S, NETS, Square
+from hetlab.judge.matrix import FROM_S, NETS, Square, seeds_text
 from hetlab.judge.plan import FIRST_SEEDS, Found, point_of
 from hetlab.judge.seen import Seen
 from hetlab.judge.verdict import Cell, Word, number, passed
@@ -136,8 +136,14 @@ def write_matrix(path: Path, labels: Sequence[str], found: Found, squares: Seque
     tables = [
         {"net": net, "rows": {row: [at.get((net, row, column)) for column in labels] for row in labels}} for net in NETS
     ]
+    marked = any(square.seeds == FIRST_SEEDS for square in squares)  # else the words above the tables say it of all
     html = ENVIRONMENT.get_template("matrix.html.j2").render(
-        labels=labels, tables=tables, from_s=f"{FROM_S:g}", seeds=FIRST_SEEDS, provenance=_provenance(found)
+        labels=labels,
+        tables=tables,
+        from_s=f"{FROM_S:g}",
+        seeds_text=seeds_text(squares),
+        enough=FIRST_SEEDS if marked else 0,
+        provenance=_provenance(found),
     )
     return _save(path, html)
 

@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -63,11 +63,13 @@ def execute(
     out: IO[bytes] | None = None,
     variables: dict[str, str] | None = None,
     load: Sequence[str] = (),
+    lost: Callable[[str], object] | None = None,
 ) -> int:
     """Run a command; its exit status, or 124 after the limit, or 125 if the machine was lost.
 
     Its output goes to ``out`` or, without, to our own. ``variables``: in its environment besides uml.boot's. ``load``:
-    modules with their parameters, as insmod takes them.
+    modules with their parameters, as insmod takes them. ``lost``: what is told the console of a machine that was
+    stopped or lost; without, the user is told.
     """
     directory = paths.scratch("exec-")
     streams = [Stream(directory / "stdout", out or sys.stdout.buffer), Stream(directory / "stderr", sys.stderr.buffer)]
@@ -83,6 +85,9 @@ def execute(
         status = machine.status()
         for stream in streams:
             stream.close()
+        if status is None and lost:
+            lost(machine.console_tail(400))
+            return STOPPED if stopped else LOST
         if status is None:
             return _explain(machine, stopped, command, wall_limit_s)
         for line in machine.polled():

@@ -5,7 +5,7 @@ import functools
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hetlab.errors import LabError
@@ -30,16 +30,33 @@ def last_words(console: str, most: int) -> str:
 
 def explain(console: str, where: Path) -> str:
     """The end of a machine that ended during a run."""
+    own = {ko.stem: ko for _begin, ko in _modules(where)}
+    said, known = _end(console, own, where)
+    if not known and own and FATAL.search(said):
+        said += f"\n{ELSEWHERE}"
+    return f"the machine ended during this run:{' ' if known else chr(10)}{said}"
+
+
+def loading(console: str, ko: Path) -> str:
+    """The end of a machine that loaded a module, before it was known where its code is."""
+    said, known = _end(console, {ko.stem.replace("-", "_"): ko}, ko.with_suffix(".where"))
+    return f"module_init() ended the machine:{' ' if known else chr(10)}{said}"
+
+
+def _end(console: str, own: Mapping[str, Path], where: Path) -> tuple[str, bool]:
+    """What a console says of a machine's end, a line with the source lines in modules of the user's if they are known.
+
+    ``own``: these modules.
+    """
     lines = [line.partition("] ")[2] if line.startswith("[") else line for line in console.splitlines()]
     fatal = next((i for i, line in enumerate(lines) if FATAL.search(line)), None)
-    said = lines[-SAID_LINES:] if fatal is None else lines[fatal:][:SAID_LINES]
-    begin = lines if fatal is None else lines[max(fatal - REGISTER_LINES, 0) :]
-    found = dict.fromkeys(place for text in begin for place in _places(text, where))
-    if found and fatal is not None:
-        return f"the machine ended during this run: {lines[fatal]}: at {', '.join(found)}"
-    if fatal is not None and where.exists():
-        said.append(ELSEWHERE)
-    return "\n".join(["the machine ended during this run:", *said])
+    if fatal is None:
+        return "\n".join(lines[-SAID_LINES:]), False
+    begin = lines[max(fatal - REGISTER_LINES, 0) :]
+    found = dict.fromkeys(place for text in begin for place in _places(text, own, where))
+    if found:
+        return f"{lines[fatal]}: at {', '.join(found)}", True
+    return "\n".join(lines[fatal:][:SAID_LINES]), False
 
 
 def endless(seen: Sequence[tuple[int, ...]], kernel: Path, where: Path) -> str:
@@ -67,21 +84,22 @@ def _modules(where: Path) -> list[tuple[int, Path]]:
     return [(int(line.split()[0], 16), Path(line.split()[1])) for line in where.read_text().splitlines()]
 
 
-def _places(text: str, where: Path) -> list[str]:
+def _places(text: str, own: Mapping[str, Path], where: Path) -> list[str]:
     """Source lines of the places in the user's modules that a line of the console names."""
-    files = {ko.stem: ko for _begin, ko in _modules(where)}
     found = []
     for symbol, offset, module in PLACE.findall(text):
-        if module in files and (start := _start_of(files[module], symbol)) is not None:
-            found.append(f"{symbol}(), {_line(files[module], start + int(offset, 16))}")
+        if module in own and (start := _start_of(own[module], symbol)):
+            section, begin = start
+            found.append(f"{symbol}(), {_line(own[module], begin + int(offset, 16), section)}")
     return found + [line for ip in ADDRESS.findall(text) if (line := _line_at(int(ip, 16), where))]
 
 
-def _start_of(ko: Path, symbol: str) -> int | None:
-    for line in _run("nm", str(ko)).splitlines():
+def _start_of(ko: Path, symbol: str) -> tuple[str, int] | None:
+    """Section of a function and where it begins there: module_init() has one of its own."""
+    for line in _run("objdump", "-t", str(ko)).splitlines():
         words = line.split()
-        if len(words) == 3 and words[2] == symbol:
-            return int(words[0], 16)
+        if words[-1:] == [symbol] and "F" in words:
+            return words[words.index("F") + 1], int(words[0], 16)
     return None
 
 
@@ -99,12 +117,12 @@ def _text_bytes(ko: Path) -> int:
     return next((int(row[2], 16) for row in rows if len(row) > 2 and row[1] == ".text"), 0)
 
 
-def _line(ko: Path, offset: int) -> str:
-    """``FILE:LINE`` of an offset in the code of a module that was built with -g.
+def _line(ko: Path, offset: int, section: str = ".text") -> str:
+    """``FILE:LINE`` of an offset in a section of a module that was built with -g.
 
     Of a function of the kernel's headers, which is inlined: where it is called.
     """
-    said = _run("addr2line", "-i", "-e", str(ko), "-j", ".text", f"{offset:#x}").split("\n")
+    said = _run("addr2line", "-i", "-e", str(ko), "-j", section, f"{offset:#x}").split("\n")
     top = f"{ko.parent}/"
     return next((line for line in said if line.startswith(top)), said[0]).removeprefix(top)
 

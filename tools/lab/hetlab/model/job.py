@@ -79,9 +79,10 @@ class Job(Checked):
         used = {module for cc, module in congestion.ours().items() if cc in named}
         return sorted({QDISC, *used, *([TRACED] if self.trace else [])})
 
-    def module(self, cc: str) -> str:
-        """Module that holds the parameters of a congestion control."""
-        return next((own.module for own in self.candidates if cc in own.names), congestion.module_of(cc))
+    @property
+    def candidate(self) -> Candidate | None:
+        """The user's own module that the congestion control under test is of, None where it is of none."""
+        return next((own for own in self.candidates if self.cc in own.names), None)
 
     def as_json(self) -> str:
         """For another process; see from_json."""

@@ -170,13 +170,39 @@ function draw(details) {
   makers.forEach((make, i) => make(boxes[i], of));
 }
 
-function open() {
-  const details = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (details instanceof HTMLDetailsElement) {
-    details.open = true;
-    details.scrollIntoView();
-  }
+function caseAt(hash) {
+  const found = document.getElementById(decodeURIComponent(hash.slice(1)));
+  return found instanceof HTMLDetailsElement ? found : null;
 }
+
+// The case of the address: opened, and what Tab goes on from
+function open() {
+  const details = caseAt(location.hash);
+  if (!details) return;
+  details.open = true;
+  details.scrollIntoView();
+  details.querySelector("summary").focus({preventScroll: true});
+}
+
+// Escape closes a case and goes back to the link that opened it. At once: when the browser tells of a new address, it
+// has taken the focus away, and of one that stays the same it does not tell
+const openedBy = new Map();
+for (const link of document.querySelectorAll('a[href^="#"]')) {
+  link.addEventListener("click", (event) => {
+    const details = caseAt(link.hash);
+    if (!details || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    history.pushState(null, "", link.hash);
+    openedBy.set(details, link);
+    open();
+  });
+}
+addEventListener("keydown", (event) => {
+  const details = event.key === "Escape" && document.activeElement.closest("details[open]");
+  if (!details) return;
+  details.open = false;
+  (openedBy.get(details) || details.querySelector("summary")).focus();
+});
 
 // What is open for printing alone
 const closed = new Set();
