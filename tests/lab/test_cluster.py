@@ -14,6 +14,7 @@ import pytest
 
 from clusters import Dask, dask, results, until
 from commands import Hetlab
+from hetlab.build import kernel
 from hetlab.build.unpack import ROOT
 from hetlab.cli.planned import real_s
 from hetlab.engine import cluster, packs, work
@@ -50,6 +51,50 @@ def test_a_worker_with_another_kernel_is_refused() -> None:
     with pytest.raises(work.OtherLabError, match="kernel other, asked for k: give it the same tree"):
         work._same(batch, HASHES | {"kernel": "other"}, "lab")
     work._same(batch, HASHES | {"commit": "any"}, "lab")
+
+
+@pytest.mark.parametrize(
+    ("own", "store", "by"),
+    [
+        ("the same", True, "this lab"),
+        ("another", True, "pack"),
+        ("another", False, "refused"),
+        ("not built", True, "pack"),
+        ("not built", False, "this lab"),
+        ("no compiler", True, "pack"),
+    ],
+)
+def test_who_carries_out_a_batch(monkeypatch: pytest.MonkeyPatch, own: str, store: bool, by: str) -> None:
+    """The worker's own lab, building it if need be, or a pack of the store."""
+
+    def built(_patched: bool) -> kernel.Kernel | None:
+        if own == "no compiler":
+            raise FileNotFoundError("gcc")
+        return None if own == "not built" else kernel.Kernel(Path(), Path(), "k")
+
+    def by_this_lab(_batch: work.Batch) -> list[work.Done]:
+        if own == "another":
+            raise work.OtherLabError("refused")
+        return [work.Done("this lab", b"", 0)]
+
+    monkeypatch.setattr(kernel, "built", built)
+    monkeypatch.setattr(work, "by_this_lab", by_this_lab)
+    monkeypatch.setattr(packs, "fetched", lambda _store, name: Path(name))
+    monkeypatch.setattr(work, "_by_pack", lambda _command, _batch: [work.Done("pack", b"", 0)])
+    batch = work.Batch((), False, HASHES, "lab", store="somewhere" if store else "")
+    if by == "refused":
+        with pytest.raises(work.OtherLabError):
+            work.carry_out(batch)
+    else:
+        assert [done.error for done in work.carry_out(batch)] == [by]
+
+
+def test_what_a_pack_says_when_it_fails_is_the_error(tmp_path: Path) -> None:
+    command = tmp_path / "hetlab"
+    command.write_text("#!/bin/sh\necho 'hetlab: no such thing' >&2\nexit 2\n")
+    command.chmod(0o755)
+    with pytest.raises(LabError, match=f"^worker on .*, {command}: hetlab: no such thing$"):
+        work._by_pack(command, work.Batch((), False, HASHES, "lab"))
 
 
 def small_pack(store: Path, name: str, commit: str = "abc") -> Path:
