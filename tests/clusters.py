@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hetlab.paths import BUILD
 
-WAIT_S = 120.0
+WAIT_S = 600.0
 
 
 def own_build(directory: Path) -> Path:

@@ -7,6 +7,7 @@ slurmd and sshd: make check-cluster.
 
 import getpass
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -169,18 +170,26 @@ def test_what_slurm_refuses_is_said_at_once(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def listens(port: int) -> bool:
+    """Whether a server of this machine takes connections."""
+    with socket.socket() as asked:
+        return asked.connect_ex(("127.0.0.1", port)) == 0
+
+
 @pytest.fixture
 def ssh(tmp_path: Path) -> Iterator[dict[str, str]]:
     """This machine as two hosts, by an sshd of one's own; the environment in which they are known."""
-    told = {"d": tmp_path, "port": free_port(), "user": getpass.getuser()}
+    port = free_port()
+    told = {"d": tmp_path, "port": port, "user": getpass.getuser()}
     for name in ("host", "id"):
         assert call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name).returncode == 0
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "config").write_text(SSH.format(**told))
-    names = f"one,two,[127.0.0.1]:{told['port']},[one]:{told['port']},[two]:{told['port']}"
+    names = f"one,two,[127.0.0.1]:{port},[one]:{port},[two]:{port}"
     (tmp_path / ".ssh" / "known_hosts").write_text(f"{names} {(tmp_path / 'host.pub').read_text()}")
     (tmp_path / "sshd_config").write_text(SSHD.format(**told))
     daemon = subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", tmp_path / "sshd_config", "-E", tmp_path / "log"])
+    until(lambda: listens(port), daemon)
     yield {"HOME": str(tmp_path)}
     daemon.terminate()
     daemon.wait()

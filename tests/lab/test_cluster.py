@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """--cluster: batches, and workers of Dask with build folders of their own give the same bytes; one that dies, too."""
 
+import io
+import json
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +14,10 @@ import pytest
 
 from clusters import Dask, dask, results, until
 from commands import Hetlab
+from hetlab.build import kernel
+from hetlab.build.unpack import ROOT
 from hetlab.cli.planned import real_s
-from hetlab.engine import cluster, work
+from hetlab.engine import cluster, packs, work
 from hetlab.errors import LabError
 from hetlab.machines.runner import Outcome
 from hetlab.model import files, jobs
@@ -46,6 +51,92 @@ def test_a_worker_with_another_kernel_is_refused() -> None:
     with pytest.raises(work.OtherLabError, match="kernel other, asked for k: give it the same tree"):
         work._same(batch, HASHES | {"kernel": "other"}, "lab")
     work._same(batch, HASHES | {"commit": "any"}, "lab")
+
+
+@pytest.mark.parametrize(
+    ("own", "store", "by"),
+    [
+        ("the same", True, "this lab"),
+        ("another", True, "pack"),
+        ("another", False, "refused"),
+        ("not built", True, "pack"),
+        ("not built", False, "this lab"),
+        ("no compiler", True, "pack"),
+    ],
+)
+def test_who_carries_out_a_batch(monkeypatch: pytest.MonkeyPatch, own: str, store: bool, by: str) -> None:
+    """The worker's own lab, building it if need be, or a pack of the store."""
+
+    def built(_patched: bool) -> kernel.Kernel | None:
+        if own == "no compiler":
+            raise FileNotFoundError("gcc")
+        return None if own == "not built" else kernel.Kernel(Path(), Path(), "k")
+
+    def by_this_lab(_batch: work.Batch) -> list[work.Done]:
+        if own == "another":
+            raise work.OtherLabError("refused")
+        return [work.Done("this lab", b"", 0)]
+
+    monkeypatch.setattr(kernel, "built", built)
+    monkeypatch.setattr(work, "by_this_lab", by_this_lab)
+    monkeypatch.setattr(packs, "fetched", lambda _store, name: Path(name))
+    monkeypatch.setattr(work, "_by_pack", lambda _command, _batch: [work.Done("pack", b"", 0)])
+    batch = work.Batch((), False, HASHES, "lab", store="somewhere" if store else "")
+    if by == "refused":
+        with pytest.raises(work.OtherLabError):
+            work.carry_out(batch)
+    else:
+        assert [done.error for done in work.carry_out(batch)] == [by]
+
+
+def test_what_a_pack_says_when_it_fails_is_the_error(tmp_path: Path) -> None:
+    command = tmp_path / "hetlab"
+    command.write_text("#!/bin/sh\necho 'hetlab: no such thing' >&2\nexit 2\n")
+    command.chmod(0o755)
+    with pytest.raises(LabError, match=f"^worker on .*, {command}: hetlab: no such thing$"):
+        work._by_pack(command, work.Batch((), False, HASHES, "lab"))
+
+
+def small_pack(store: Path, name: str, commit: str = "abc") -> Path:
+    """A file of a store with no more of a pack than its manifest and a command; where it is."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for file, text in (("build/pack.json", json.dumps({"commit": commit})), ("tools/hetlab", "")):
+            info = tarfile.TarInfo(f"{ROOT}/{file}")
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text.encode()))
+    packs.Store(str(store)).put(name, packs._sealed(out.getvalue()))
+    return store / name[:2] / name
+
+
+def test_a_pack_is_found_by_what_a_batch_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "DIRECTORY", tmp_path / "packs")
+    where, name = tmp_path / "store", packs.key(HASHES, "lab")
+    others = {packs.key(HASHES | {of: "x"}, "lab") for of in HASHES} | {packs.key(HASHES, "x")}
+    assert len(others | {name}) == 4
+    assert packs.key(HASHES | {"commit": "x"}, "lab") == name
+    assert packs.fetched(str(where), name) is None
+    there = small_pack(where, name)
+    assert packs.Store(str(where)).describe(name) == "pack of commit abc"
+    command = packs.fetched(packs.address(str(where)), name)
+    assert command == tmp_path / "packs" / name[:16] / ROOT / "tools" / "hetlab" and command.exists()
+    there.unlink()
+    assert packs.fetched(str(where), name) == command, "a host takes it once"
+
+
+def test_a_damaged_pack_is_removed_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "DIRECTORY", tmp_path / "packs")
+    there = small_pack(tmp_path / "store", "ab12")
+    there.write_bytes(there.read_bytes()[:-1])
+    assert packs.Store(str(tmp_path / "store")).describe("ab12") == "damaged"
+    with pytest.raises(LabError, match="pack ab12 was damaged and is removed; again: hetlab pack --store"):
+        packs.fetched(str(tmp_path / "store"), "ab12")
+    assert not there.exists()
+
+
+def test_a_store_out_of_reach_has_no_packs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert packs.fetched("absent://store", "ab12") is None
+    assert "hetlab: store absent://store: " in capsys.readouterr().err
 
 
 class Future:
@@ -135,3 +226,26 @@ def test_workers_give_the_same_bytes_and_a_dead_one_loses_nothing(
     _out, said = begun.communicate(timeout=300)
     assert begun.returncode == 0, said.decode()
     assert results(tmp_path / "less") == results(tmp_path / "here")
+
+
+@pytest.mark.virtual
+def test_a_worker_without_a_kernel_takes_the_lab_from_the_store(hetlab: Hetlab, tmp_path: Path) -> None:
+    """Its build folder is empty; that of the other worker is not."""
+    store = tmp_path / "store"
+    put = hetlab("pack", "--store", store)
+    assert put.returncode == 0, put.stderr
+    names = put.stdout.split()
+    assert {path.name for path in store.glob("*/*")} == set(names)
+    assert hetlab("cache", "check", "--store", store).returncode == 0
+    assert "pack of commit" in hetlab("cache", "list", "--store", store).stdout
+    words = ["run", "bulk", "--set", "duration_s=3", "--cc", "reno", "--cc", "santacruz", "--seeds", "4"]
+    assert hetlab(*words, "--out", tmp_path / "here").returncode == 0
+    (tmp_path / "two").mkdir()
+    with dask(tmp_path) as running:
+        until(lambda: "Registered to" in (tmp_path / "two.log").read_text(), running.workers[1])
+        done = hetlab(*words, "--cluster", running.address, "--store", store, "--out", tmp_path / "there")
+    assert done.returncode == 0, done.stderr
+    assert results(tmp_path / "there") == results(tmp_path / "here")
+    lab = tmp_path / "two" / "packs" / names[0][:16] / ROOT
+    assert list((lab / "build" / "run").glob("raw-*")), "it had some of the runs"
+    assert sorted(path.name for path in (tmp_path / "two").iterdir()) == ["packs"], "nothing is built there"

@@ -17,6 +17,7 @@ from hetlab.build import unpack
 from hetlab.errors import LabError
 
 RUN = ("run", "bulk", "--set", "duration_s=3", "--cc", "reno")
+GEO = ("run", "geo", "--cc", "cubic")
 # As on a host that has nothing of the project's
 BARE = {"PATH": "/usr/bin:/bin", "HETLAB_STORE": "none"}
 CONTAINERFILE = TOP / "tools" / "packaging" / "Containerfile"
@@ -151,34 +152,55 @@ def test_the_demo_takes_a_pack(pack: Path, tmp_path: Path) -> None:
     assert lab.exists() and begun == (tmp_path / "build" / "pack").stat().st_mtime
 
 
-@pytest.mark.cluster
-@pytest.mark.skipif(os.geteuid() != 0, reason="makes a bare Debian, which needs root")
-def test_a_container_of_a_bare_debian(pack: Path, home: dict[str, bytes], tmp_path: Path) -> None:
-    """Debian 12 without a compiler, Python or Mininet, by the Containerfile; runs are steps of a second image."""
-    root, context, more = (tmp_path / name for name in ("root.tar", "context", "more"))
+# What differs there for programs from elsewhere: libraries in /usr/lib64 alone, sh is bash, neither dpkg nor perl
+AS_FEDORA = """set -eu
+cd "$1/usr" && mv lib/x86_64-linux-gnu/* lib64/ && rmdir lib/x86_64-linux-gnu
+echo /usr/lib64 > "$1/etc/ld.so.conf"
+ldconfig -r "$1"
+ln -sf bash "$1/usr/bin/sh"
+rm -rf "$1"/usr/bin/dpkg* "$1"/usr/bin/perl* "$1"/usr/bin/apt* "$1"/var/lib/dpkg "$1"/etc/debian_version
+"""
+
+
+@pytest.fixture(params=["Debian 12", "Debian 13", "as Fedora"])
+def system(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The files of a bare system, as a tar: of Debian, or one whose files lie as Fedora has them."""
+    suite = {"Debian 12": "bookworm"}.get(request.param, "trixie")
+    told = ["--variant=minbase", suite, str(tmp_path / "root.tar")]
+    if request.param == "as Fedora":
+        told.insert(0, f"--customize-hook={AS_FEDORA}")
     alone = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
-    done = call(*alone, "mmdebstrap", "--mode=root", "--variant=minbase", "bookworm", root)
+    done = call(*alone, "mmdebstrap", "--mode=root", *told)
     assert done.returncode == 0, done.stderr[-2000:]
+    return tmp_path / "root.tar"
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a bare system, which needs root")
+def test_a_container_of_a_bare_system(hetlab: Hetlab, system: Path, pack: Path, tmp_path: Path) -> None:
+    """Without a compiler, Python or Mininet, by the Containerfile; a run is a step of a second image."""
+    context, more = (tmp_path / name for name in ("context", "more"))
     context.mkdir()
     more.mkdir()
     os.link(pack, context / "hetcc.tar.gz")
     names = [f"localhost/hetcc-test-{tmp_path.name.lower()}-{name}" for name in ("bare", "lab", "run")]
     (more / "Containerfile").write_text(
         f"FROM {names[1]}\n"
-        f"RUN ! command -v gcc && ! command -v python3 && HETLAB_STORE=none /opt/hetcc/tools/hetlab {' '.join(RUN)}"
-        f" --out /out/bulk && timeout {START_S} /opt/hetcc/tools/hetlab run geo --cc cubic\n"
+        f"RUN ! command -v gcc && ! command -v python3 && HETLAB_STORE=none timeout {START_S}"
+        f" /opt/hetcc/tools/hetlab {' '.join(GEO)} --out /out\n"
     )
     build = ("podman", "build", "-q", "--isolation=chroot", "--ulimit=nofile=1024:1024", "-t")
     try:
-        assert call("podman", "import", root, names[0]).returncode == 0
+        assert call("podman", "import", system, names[0]).returncode == 0
         for words in (
             (*build, names[1], f"--build-arg=BASE={names[0]}", "-f", CONTAINERFILE, context),
             (*build, names[2], more),
         ):
             done = call(*words)
             assert done.returncode == 0, done.stderr[-3000:]
-        out = Path(call("podman", "image", "mount", names[2]).stdout.strip()) / "out" / "bulk"
-        assert files(out) == home
+        out = Path(call("podman", "image", "mount", names[2]).stdout.strip()) / "out"
+        assert hetlab(*GEO, "--out", tmp_path / "home").returncode == 0
+        assert files(out) == files(tmp_path / "home")
     finally:
         call("podman", "image", "unmount", names[2])
         call("podman", "image", "rm", "--force", *names)

@@ -88,6 +88,8 @@ def _usage_below(group: Any, above: Any) -> dict[str, str]:
     """The same of the commands of a command, and of theirs."""
     found: dict[str, str] = {}
     for name, command in group.commands.items():
+        if command.hidden:
+            continue
         context = command.context_class(command, info_name=name, parent=above, **command.context_settings)
         found[context.command_path] = command.get_help(context)
         if hasattr(command, "commands"):

@@ -100,6 +100,7 @@ app.add_typer(cache_command.app, name="cache")
 app.command("judge")(judge_command.command)
 app.command("pack")(pack_command.write)
 app.command("unpack")(pack_command.unpack)
+app.command("carry-out", hidden=True)(pack_command.carry_out)
 
 
 @app.command("kernel")
@@ -177,9 +178,9 @@ def run_command(
         if as_json:
             print(json.dumps(as_plain(result)), flush=True)
 
-    places = {"vm": emulated(kernel_, clock, machines), "host": this_machine}
+    places = {"hosts": two_hosts(two)} if two else {"vm": emulated(kernel_, clock, machines), "host": this_machine}
     before = kept(store if on == "virtual" else cache.NONE, verify, again, resume)
-    place = two_hosts(two) if two else places.get(on) or virtual_on(cluster, machines, patch or (), series=series)
+    place = places.get(on) or virtual_on(cluster, machines, patch or (), series=series, store=before.store)
     campaign = carry_out(planned, place, directory, report, patched, before)
     if not as_json and rows:
         show_results(in_order(rows, planned), each)

@@ -11,8 +11,8 @@ from rich.table import Table
 from hetlab.cli.arguments import StoreOption
 from hetlab.cli.campaigns import kept
 from hetlab.cli.tables import show
+from hetlab.engine import packs
 from hetlab.errors import LabError
-from hetlab.results import cache
 
 app = typer.Typer(
     help="The store of results: what it has, what may go.",
@@ -22,11 +22,11 @@ app = typer.Typer(
 DAY_S, MB, GB = 86_400, 1e6, 1e9
 
 
-def _store(where: str | None) -> cache.Cache:
+def _store(where: str | None) -> packs.Store:
     chosen = kept(where, 0, again=False).store
     if not chosen:
         raise LabError("--store none: there is no store")
-    return cache.Cache(chosen)
+    return packs.Store(chosen)
 
 
 @app.command("list")

@@ -208,8 +208,11 @@ def virtual_on(
     own: Sequence[Path] = (),
     instead: Sequence[Path] = (),
     series: Series = DEFAULT,
+    store: str | None = None,
 ) -> RunnerFactory:
-    """Virtual-time machines of this host, or (--cluster) of the workers of a Dask scheduler."""
+    """Virtual-time machines of this host, or (--cluster) of the workers of a Dask scheduler, who take the lab
+    from the store where their own is another one.
+    """
     here = virtual(machines, own, instead, series)
     if not told or told == LOCAL:
         return here
@@ -221,7 +224,7 @@ def virtual_on(
 
     def make_runner(patched: bool, planned: list[Job]) -> tuple[Runner, dict[str, str]]:
         _runner, hashes = here(patched, planned)
-        return cluster.ClusterRunner(client, patched, hashes, identity.lab_digest(), real_s), hashes
+        return cluster.ClusterRunner(client, patched, hashes, identity.lab_digest(), real_s, store), hashes
 
     return make_runner
 

@@ -64,7 +64,7 @@ class Session:
             found.setdefault(result.scenario, {}).setdefault(label_of(seen), []).append(seen)
 
         failed: list[tuple[Job, str]] = []
-        place = virtual_on(self.cluster, self.machines, self.patches)
+        place = virtual_on(self.cluster, self.machines, self.patches, store=self.before.store)
         planned, campaign = wanting(failed), None
         while planned or campaign is None:
             campaign = carry_out(planned, place, self.out, keep, before=self.before, tell_others=False)

@@ -60,7 +60,7 @@ def claims(
     evidence = Evidence(out or BUILD / (name if series == DEFAULT else f"{name}-{series}"))
     planned = plan((need for c in chosen for need in c.needs), evidence)
     before = kept(store, verify, again)
-    place = virtual_on(cluster, machines, instead=instead, series=series)
+    place = virtual_on(cluster, machines, instead=instead, series=series, store=before.store)
     campaign = carry_out(planned, place, evidence.out, evidence.add, before=before)
     evidence.points = play(list(dict.fromkeys(path for c in chosen for path in c.scripts)), instead, series)
     judged = evaluate.judge(chosen, evidence)
@@ -99,7 +99,8 @@ def figures(
     evidence = Evidence(BUILD / "claims")
     planned = plan(outputs.needs(chosen), evidence)
     before = kept(store, verify, again)
-    fail_on(carry_out(planned, virtual_on(cluster, machines), evidence.out, evidence.add, before=before))
+    place = virtual_on(cluster, machines, store=before.store)
+    fail_on(carry_out(planned, place, evidence.out, evidence.add, before=before))
     for path in outputs.write(out, evidence, chosen, format_ or ["png"]):
         print(path)
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hetlab.engine import work
+from hetlab.engine import packs, work
 from hetlab.errors import LabError
 from hetlab.machines.runner import Outcome
 from hetlab.model.job import Job
@@ -89,9 +89,18 @@ class ClusterRunner:
     files, so that all that follows is the same.
     """
 
-    def __init__(self, client: Any, patched: bool, hashes: dict[str, str], lab: str, cost_s: Callable[[Job], float]):
+    def __init__(
+        self,
+        client: Any,
+        patched: bool,
+        hashes: dict[str, str],
+        lab: str,
+        cost_s: Callable[[Job], float],
+        store: str | None = None,
+    ):
         self.client = client
         self.patched, self.hashes, self.lab = patched, hashes, lab
+        self.store = packs.address(store) if store else ""
         self.cost_s = cost_s
 
     def run(self, jobs: list[Job], outcome: Outcome) -> None:
@@ -135,7 +144,7 @@ class ClusterRunner:
 
     def _submit(self, number: int, batch: list[Job], attempt: int) -> Any:
         """A task; Dask itself gives those of a worker that died to another one."""
-        made = work.batch_of(batch, self.patched, self.hashes, self.lab)
+        made = work.batch_of(batch, self.patched, self.hashes, self.lab, self.store)
         key = f"hetlab-{Path(batch[0].dir).parent.name}-{number}-{attempt}"
         return self.client.submit(work.carry_out, made, key=key, pure=False, retries=0)
 

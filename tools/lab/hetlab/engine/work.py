@@ -2,11 +2,14 @@
 """What a worker does: a batch of jobs in, an entry of the store for each out. It depends on nothing else.
 
 A worker is a process of Dask on any machine with this source tree and its build folder (or a pack of them). That its
-code, kernel and modules are the same as the client's is compared for every batch, not presumed.
+code, kernel and modules are the same as the client's is compared for every batch, not presumed. Where they are not, and
+the store has a pack of those that are, the batch is carried out by the pack's lab, in a process of its own.
 """
 
 import fcntl
 import os
+import pickle
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +20,7 @@ from rich.console import Console
 
 from hetlab import paths
 from hetlab.build import identity, kernel, programs
+from hetlab.engine import packs
 from hetlab.errors import LabError
 from hetlab.machines.runner import VirtualRunner
 from hetlab.machines.uml import cpus
@@ -27,7 +31,9 @@ from hetlab.results import cache, store
 
 @dataclass(frozen=True)
 class Batch:
-    """Jobs as JSON; what they are to be measured with; contents of files that they need, by name."""
+    """Jobs as JSON; what they are to be measured with; contents of files that they need, by name; the store, whose
+    packs have what a worker lacks (empty: there is no store).
+    """
 
     jobs: tuple[str, ...]
     patched: bool
@@ -35,6 +41,7 @@ class Batch:
     lab: str
     traces: dict[str, bytes] = field(default_factory=dict)
     candidates: dict[str, bytes] = field(default_factory=dict)
+    store: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,39 @@ class OtherLabError(LabError):
 
 
 def carry_out(batch: Batch) -> list[Done]:
+    """Run a batch with this worker's own lab; where that is another one, with a pack of the store, if it has one."""
+    other: OtherLabError | None = None
+    if _built(batch):
+        try:
+            return by_this_lab(batch)
+        except OtherLabError as err:
+            other = err
+    if batch.store and (command := packs.fetched(batch.store, packs.key(batch.hashes, batch.lab))):
+        return _by_pack(command, batch)
+    if other:
+        raise other
+    return by_this_lab(batch)
+
+
+def _built(batch: Batch) -> bool:
+    """Whether this worker has the kernel without building it, for which it may have neither compiler nor source."""
+    try:
+        k = kernel.built(batch.patched)
+    except (LabError, OSError):
+        return False
+    return k is not None and k.key == batch.hashes["kernel"]
+
+
+def _by_pack(command: Path, batch: Batch) -> list[Done]:
+    """Run a batch with the lab of a pack."""
+    ended = subprocess.run([command, "carry-out"], input=pickle.dumps(batch), capture_output=True, check=False)
+    if ended.returncode:
+        raise LabError(f"worker on {os.uname().nodename}, {command}: {ended.stderr.decode(errors='replace').strip()}")
+    done: list[Done] = pickle.loads(ended.stdout)
+    return done
+
+
+def by_this_lab(batch: Batch) -> list[Done]:
     """Run a batch on this worker, one machine at a time on a CPU of its own; in the order of its jobs."""
     console = Console(quiet=True)
     programs.tools(console)
@@ -79,7 +119,10 @@ def _same(batch: Batch, hashes: dict[str, str], lab: str) -> None:
     asked = {"kernel": batch.hashes["kernel"], "modules": batch.hashes["modules"], "code": batch.lab}
     if other := [name for name in here if here[name] != asked[name]]:
         told = ", ".join(f"{name} {here[name]}, asked for {asked[name]}" for name in other)
-        raise OtherLabError(f"worker on {os.uname().nodename}, {paths.TOP}: {told}: give it the same tree and compiler")
+        raise OtherLabError(
+            f"worker on {os.uname().nodename}, {paths.TOP}: {told}: give it the same tree and compiler, or a pack in a"
+            " store that it reads (hetlab pack --store)"
+        )
 
 
 def _files(directory: Path, contents: dict[str, bytes]) -> None:
@@ -134,7 +177,7 @@ def cpu() -> Iterator[int]:
         yield own[os.getpid() % len(own)]
 
 
-def batch_of(jobs: list[Job], patched: bool, hashes: dict[str, str], lab: str) -> Batch:
+def batch_of(jobs: list[Job], patched: bool, hashes: dict[str, str], lab: str, store: str = "") -> Batch:
     """Jobs with all that a worker needs and may not have."""
     names = {f"{played.hash}{SUFFIX}" for job in jobs for played in job.scenario.traces.values()}
     own = {sent_name(c.ko, c.digest): Path(c.ko) for job in jobs for c in job.candidates}
@@ -145,4 +188,5 @@ def batch_of(jobs: list[Job], patched: bool, hashes: dict[str, str], lab: str) -
         lab,
         {name: (paths.TRACES / name).read_bytes() for name in sorted(names)},
         {name: path.read_bytes() for name, path in own.items()},
+        store,
     )
