@@ -505,8 +505,10 @@ static void hybla_claim(struct sock *sk, u32 span_us)
 /*
  * The first window has arrived, and the rate is too high to be read from its ACKs. What
  * slow start would not reach by itself is worth a jump.
+ *
+ * Return: the window has jumped.
  */
-static void hybla_resume(struct sock *sk, u32 most)
+static bool hybla_resume(struct sock *sk, u32 most)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -514,19 +516,20 @@ static void hybla_resume(struct sock *sk, u32 most)
 
 	if (!age_s || !tcp_in_initial_slowstart(tp) ||
 	    !cc_resume_take(sk, age_s, &saved, &saved_us))
-		return;
+		return false;
 	capacity = careful_resume_capacity(saved, saved_us, h->path.min_us,
 					   cc_path_wait_us(tp, &h->path), most);
 	wnd = min(careful_resume_jump(capacity), tp->snd_cwnd_clamp);
 	if (wnd <= tcp_snd_cwnd(tp)) {
 		cc_resume_free(sk);
-		return;
+		return false;
 	}
 	h->resuming = true;
 	careful_resume_begin(&h->resume, tcp_packets_in_flight(tp),
 			     tp->snd_nxt);
 	tcp_snd_cwnd_set(tp, wnd);
 	WRITE_ONCE(tp->snd_ssthresh, capacity);
+	return true;
 }
 
 /* Segments that would arrive in a round trip at the rate of the first ACKs */
@@ -537,12 +540,69 @@ static u32 hybla_train_pkts(const struct hybla *h)
 	return fixed_mul_div(h->path.min_us, h->train.pkts, span_us);
 }
 
-static void hybla_first(struct sock *sk, u32 pkts, u32 back_us)
+/*
+ * A train of less than 1 ms may be a bunch: ACKs that were held back and came at once. The
+ * rest of the first window is spaced, and some of its ACKs wait for as long as any are
+ * held back. Where that is no longer than the train, the train is one, and what it says
+ * is right within a factor of two. (Waits by timestamps, in ticks of 1 ms, say nothing.)
+ */
+static void hybla_first_rest(struct sock *sk, u32 rtt_us)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 span_us = h->train.last_us - h->train.first_us, bdp;
+
+	h->claim_us = max(h->claim_us, rtt_us - min(rtt_us, h->path.min_us));
+	if (h->claim_us > span_us) {
+		hybla_end_first(h);
+	} else if ((s32)(tp->delivered - h->claim_end) >= 0) {
+		bdp = fixed_mul_div(h->path.min_us, h->train.pkts,
+				    span_us + h->claim_us);
+		WRITE_ONCE(tp->snd_ssthresh,
+			   clamp(bdp, CC_WINDOW_MIN, tp->snd_cwnd_clamp));
+		hybla_end_first(h);
+		hybla_claim(sk, span_us);
+	}
+}
+
+/* Is there as much of the first window as the train was? */
+static bool hybla_has_rest(const struct sock *sk)
+{
+	const struct hybla *h = inet_csk_ca(sk);
+
+	return READ_ONCE(pacing) && h->train.last_us != h->train.first_us &&
+	       (s32)(h->claim_end - tcp_sk(sk)->delivered) >=
+	       (s32)h->train.pkts;
+}
+
+/* The train is over, and says nothing by itself */
+static void hybla_first_short(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	u32 most = hybla_train_pkts(h);
+
+	if (hybla_resume(sk, most))
+		full_queue_init(&h->full);
+	else if (hybla_has_rest(sk))
+		h->first = true;
+	else
+		full_queue_init(&h->full);
+}
+
+static void hybla_first(struct sock *sk, u32 pkts, u32 rtt_us, u32 back_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp - back_us;
-	u32 bdp, span_us, most;
+	u32 bdp, span_us;
 
+	if (h->train.pkts >= HYBLA_TRAIN_MAX_PKTS) {
+		hybla_first_rest(sk, rtt_us);
+		return;
+	}
+	/* All of the first window is out */
+	if (!h->train.running)
+		h->claim_end = tcp_sk(sk)->delivered +
+			       tcp_packets_in_flight(tcp_sk(sk));
 	/* Never before the ACK before it: a wait is known to a tick or two */
 	if (h->train.running && (s32)(now_us - h->train.last_us) < 0)
 		now_us = h->train.last_us;
@@ -551,12 +611,12 @@ static void hybla_first(struct sock *sk, u32 pkts, u32 back_us)
 	span_us = h->train.last_us - h->train.first_us;
 	if (h->first)
 		return;
-	most = hybla_train_pkts(h);
-	full_queue_init(&h->full);
-	if (bdp)
+	if (!bdp) {
+		hybla_first_short(sk);
+	} else {
+		full_queue_init(&h->full);
 		hybla_claim(sk, span_us);
-	else
-		hybla_resume(sk, most);
+	}
 }
 
 /*
@@ -695,7 +755,7 @@ static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 	back_us = cc_path_back_us(tcp_sk(sk), &h->path, rtt_us);
 	hybla_measure(sk, pkts, lost, rtt_us, back_us);
 	if (h->first && pkts)
-		hybla_first(sk, pkts, back_us);
+		hybla_first(sk, pkts, rtt_us, back_us);
 	else if (h->claimed)
 		hybla_check_claim(sk, rtt_us - back_us);
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)

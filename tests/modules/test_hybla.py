@@ -86,6 +86,23 @@ def test_bunches_of_acks_are_no_fast_path(run_json: Run, tmp_path: Path) -> None
     assert ours["flows"][0]["complete"]
 
 
+@pytest.mark.parametrize(("slot_ms", "believed"), [(0.2, True), (5, False)])
+def test_a_train_of_less_than_1_ms(run_json: Run, tmp_path: Path, slot_ms: float, believed: bool) -> None:
+    """150 Mbit/s: believed where the rest of the first window shows no longer slots; else slow start overshoots."""
+    links = LINKS.format(
+        duration_s=20,
+        steady_from_s=0,
+        forward="rate_mbit = 150, delay_ms = 260, queue_bdp = 0.5",
+        reverse=f"rate_mbit = 150, delay_ms = 260, slot_ms = {slot_ms}",
+    )
+    path = tmp_path / "train.toml"
+    path.write_text(links + "[flow.main]\nbytes = 40_000_000\n")
+    (run,) = run_json(path, "--cc", "hybla_ext", "--out", tmp_path)
+    (flow,) = run["flows"]
+    assert (flow["retransmits"] == 0) is believed
+    assert (flow["end_s"] < 5.5) is believed
+
+
 def test_a_path_that_gets_short_makes_it_reno(run_json: Run, tmp_path: Path) -> None:
     """From 40 to 20 ms, below RTT0, a buffer of 3 ms: losses are no longer the link's."""
     narrow = "rate_mbit = 50, delay_ms = 20"

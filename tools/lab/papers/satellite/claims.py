@@ -110,9 +110,7 @@ def second(e: Evidence, run: RunKey) -> tuple[float, float]:
     paper=f"100 MB, 250 Mbit/s, 600 ms: at most {RESUMED_S} s remembered (RFC 9959), {NOT_RESUMED_S} s not remembered",
     needs=[*RESUME.values(), *RESUME_RIVALS.values()],
     cause="the RFC's jump is to half of the capacity when the first window has been acknowledged: 5.4 s at best; 4.8 s "
-    "are of a QUIC that jumps after the handshake, 4.5 s the link's. With the larger buffer the first transfer "
-    "did not have all of the link again when it ended. Not remembered: slow start takes nine round trips to fill the "
-    "path, and overfills it, since nine packets in 0.4 ms are no train to be believed",
+    "are of a QUIC that jumps right after the handshake, 4.5 s the link's own. Not remembered it holds",
 )
 def remembered(e: Evidence) -> Verdict:
     """With each buffer; other modules are reported, not judged."""
