@@ -39,6 +39,8 @@ def test_names_begin_as_those_of_the_paper() -> None:
     chosen = [c.id for c in evaluate.select(["satellite-"])]
     whole = [
         "satellite-start",
+        "satellite-resume",
+        "satellite-resume-fallen",
         "satellite-geo",
         "satellite-leo",
         "satellite-asym",
