@@ -571,6 +571,7 @@ static bool hybla_has_rest(const struct sock *sk)
 	const struct hybla *h = inet_csk_ca(sk);
 
 	return READ_ONCE(pacing) && h->train.last_us != h->train.first_us &&
+	       h->train.pkts >= HYBLA_TRAIN_MAX_PKTS &&
 	       (s32)(h->claim_end - tcp_sk(sk)->delivered) >=
 	       (s32)h->train.pkts;
 }
