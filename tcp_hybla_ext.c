@@ -29,7 +29,8 @@
  *  - waits of ACKs on their way back are no queue (return_path.h);
  *  - an ECN mark takes a fifth of the window (RFC 8511);
  *  - what the first ACKs claim is bounded until a round trip has confirmed it;
- *  - after a timeout slow start doubles the window.
+ *  - after a timeout slow start doubles the window;
+ *  - with resume_s what ended connections have learned of the path (RFC 9959).
  * What each gains is measured in docs/hybla_ext.md.
  *
  * tcpvegas_info: enabled = rho is above 1, rttcnt = rho in hundredths, rtt and
@@ -43,10 +44,12 @@
 #include <net/tcp.h>
 
 #include "hetcc/ack_train.h"
+#include "hetcc/careful_resume.h"
 #include "hetcc/cc_compat.h"
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
 #include "hetcc/cc_path.h"
+#include "hetcc/cc_resume.h"
 #include "hetcc/cc_window.h"
 #include "hetcc/full_queue.h"
 #include "hetcc/hybla_law.h"
@@ -74,6 +77,8 @@ CC_PARAM_UINT(hoe, 1, 0, 1,
 	      "initial ssthresh from the spacing of the first ACKs (0, 1); default 1");
 CC_PARAM_UINT(pacing, 1, 0, 1,
 	      "packet spacing on paths of 1 ms and more (0, 1); default 1");
+CC_PARAM_UINT(resume_s, 0, 0, 86400,
+	      "hybla_ext: begin with what a connection to the same address has learned up to so long ago (s, 0: never); default 0");
 
 /* ------------------------------------------------------------ both laws */
 
@@ -274,14 +279,16 @@ static struct tcp_congestion_ops hybla_paper_ops __read_mostly = {
  * @train: ACK train, while @first
  * @full: what losses have to do with queues, after that
  * @wnd: window that comes back after a probe at the path
- * @lost: tp->lost at the latest look
- * @rtt_us: latest round trip
  * @claim_wnd: in its place: window at the end of the train, while @claimed
  * @claim_end: tp->delivered when all that was out then has arrived
  * @claim_us: longest wait on a path as fast as the train says
+ * @resume: in their place, while @resuming
+ * @lost: tp->lost at the latest look
+ * @rtt_us: latest round trip
  * @first: in the first slow start, initial ssthresh still to be estimated
  * @settled: ssthresh is the estimated bandwidth-delay product, nothing lost yet
  * @claimed: and no round trip has confirmed it
+ * @resuming: what is remembered of the path is being proved
  */
 struct hybla {
 	struct hybla_share share;
@@ -292,15 +299,19 @@ struct hybla {
 	};
 	union {
 		u32 wnd;
-		u32 claim_wnd;
+		struct {
+			u32 claim_wnd;
+			u32 claim_end;
+			u32 claim_us;
+		};
+		struct careful_resume resume;
 	};
-	u32 claim_end;
-	u32 claim_us;
 	u32 lost;
 	u32 rtt_us;
 	bool first;
 	bool settled;
 	bool claimed;
+	bool resuming;
 };
 
 static struct hybla_law hybla_rho(const struct hybla *h)
@@ -439,7 +450,7 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 		full_queue_round(&h->full, lost, size);
 		hybla_share_set_full(&h->share, full_queue_is_it(&h->full));
 	}
-	if (!h->claimed)
+	if (!h->claimed && !h->resuming)
 		cc_path_round(sk, &h->path, &h->wnd);
 }
 
@@ -491,12 +502,108 @@ static void hybla_claim(struct sock *sk, u32 span_us)
 				    cc_path_least_us(&h->path));
 }
 
-static void hybla_first(struct sock *sk, u32 pkts, u32 back_us)
+/*
+ * The first window has arrived, and the rate is too high to be read from its ACKs. What
+ * slow start would not reach by itself is worth a jump.
+ *
+ * Return: the window has jumped.
+ */
+static bool hybla_resume(struct sock *sk, u32 most)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 age_s = READ_ONCE(resume_s), saved, saved_us, capacity, wnd;
+
+	if (!age_s || !tcp_in_initial_slowstart(tp) ||
+	    !cc_resume_take(sk, age_s, &saved, &saved_us))
+		return false;
+	capacity = careful_resume_capacity(saved, saved_us, h->path.min_us,
+					   cc_path_wait_us(tp, &h->path), most);
+	wnd = min(careful_resume_jump(capacity), tp->snd_cwnd_clamp);
+	if (wnd <= tcp_snd_cwnd(tp)) {
+		cc_resume_free(sk);
+		return false;
+	}
+	h->resuming = true;
+	careful_resume_begin(&h->resume, tcp_packets_in_flight(tp),
+			     tp->snd_nxt);
+	tcp_snd_cwnd_set(tp, wnd);
+	WRITE_ONCE(tp->snd_ssthresh, capacity);
+	return true;
+}
+
+/* Segments that would arrive in a round trip at the rate of the first ACKs */
+static u32 hybla_train_pkts(const struct hybla *h)
+{
+	u32 span_us = h->train.last_us - h->train.first_us;
+
+	return fixed_mul_div(h->path.min_us, h->train.pkts, span_us);
+}
+
+/*
+ * A train of less than 1 ms may be a bunch: ACKs that were held back and came at once. The
+ * rest of the first window is spaced, and some of its ACKs wait for as long as any are
+ * held back. Where that is no longer than the train, the train is one, and what it says
+ * is right within a factor of two. (Waits by timestamps, in ticks of 1 ms, say nothing.)
+ */
+static void hybla_first_rest(struct sock *sk, u32 rtt_us)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 span_us = h->train.last_us - h->train.first_us, bdp;
+
+	h->claim_us = max(h->claim_us, rtt_us - min(rtt_us, h->path.min_us));
+	if (h->claim_us > span_us) {
+		hybla_end_first(h);
+	} else if ((s32)(tp->delivered - h->claim_end) >= 0) {
+		bdp = fixed_mul_div(h->path.min_us, h->train.pkts,
+				    span_us + h->claim_us);
+		WRITE_ONCE(tp->snd_ssthresh,
+			   clamp(bdp, CC_WINDOW_MIN, tp->snd_cwnd_clamp));
+		hybla_end_first(h);
+		hybla_claim(sk, span_us);
+	}
+}
+
+/* Is there as much of the first window as the train was? */
+static bool hybla_has_rest(const struct sock *sk)
+{
+	const struct hybla *h = inet_csk_ca(sk);
+
+	return READ_ONCE(pacing) && h->train.last_us != h->train.first_us &&
+	       h->train.pkts >= HYBLA_TRAIN_MAX_PKTS &&
+	       (s32)(h->claim_end - tcp_sk(sk)->delivered) >=
+	       (s32)h->train.pkts;
+}
+
+/* The train is over, and says nothing by itself */
+static void hybla_first_short(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	u32 most = hybla_train_pkts(h);
+
+	if (hybla_resume(sk, most))
+		full_queue_init(&h->full);
+	else if (hybla_has_rest(sk))
+		h->first = true;
+	else
+		full_queue_init(&h->full);
+}
+
+static void hybla_first(struct sock *sk, u32 pkts, u32 rtt_us, u32 back_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	u32 now_us = (u32)tcp_sk(sk)->tcp_mstamp - back_us;
 	u32 bdp, span_us;
 
+	if (h->train.pkts >= HYBLA_TRAIN_MAX_PKTS) {
+		hybla_first_rest(sk, rtt_us);
+		return;
+	}
+	/* All of the first window is out */
+	if (!h->train.running)
+		h->claim_end = tcp_sk(sk)->delivered +
+			       tcp_packets_in_flight(tcp_sk(sk));
 	/* Never before the ACK before it: a wait is known to a tick or two */
 	if (h->train.running && (s32)(now_us - h->train.last_us) < 0)
 		now_us = h->train.last_us;
@@ -505,9 +612,12 @@ static void hybla_first(struct sock *sk, u32 pkts, u32 back_us)
 	span_us = h->train.last_us - h->train.first_us;
 	if (h->first)
 		return;
-	full_queue_init(&h->full);
-	if (bdp)
+	if (!bdp) {
+		hybla_first_short(sk);
+	} else {
+		full_queue_init(&h->full);
 		hybla_claim(sk, span_us);
+	}
 }
 
 /*
@@ -550,6 +660,48 @@ static void hybla_start(struct sock *sk, u32 pkts)
 					 HYBLA_CLAIM * h->claim_wnd));
 }
 
+/* No phase goes on after a timeout */
+static void hybla_resume_end(struct sock *sk, bool forget)
+{
+	struct hybla *h = inet_csk_ca(sk);
+
+	if (!h->resuming)
+		return;
+	h->resuming = false;
+	if (forget)
+		cc_resume_drop(sk);
+	else if (h->resume.phase != CAREFUL_RESUME_RETREAT)
+		cc_resume_free(sk);
+}
+
+/* Return: the window is what the phase says, and no law has a say in it */
+static bool hybla_resume_ack(struct sock *sk, u32 pkts)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct careful_resume *c = &h->resume;
+	bool retreat = c->phase == CAREFUL_RESUME_RETREAT;
+	u8 state = inet_csk(sk)->icsk_ca_state;
+	u32 wnd;
+
+	wnd = careful_resume_ack(c, pkts, tcp_packets_in_flight(tp),
+				 tp->snd_una, tp->snd_nxt);
+	if (wnd)
+		tcp_snd_cwnd_set(tp, min(wnd, tcp_snd_cwnd(tp)));
+	if (c->phase == CAREFUL_RESUME_NORMAL) {
+		if (retreat)
+			WRITE_ONCE(tp->snd_ssthresh,
+				   max(careful_resume_threshold(c),
+				       tcp_snd_cwnd(tp)));
+		hybla_resume_end(sk, false);
+		return false;
+	}
+	/* The stack may give the window back: nothing was lost */
+	if (retreat && state != TCP_CA_Open)
+		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), tp->snd_ssthresh));
+	return c->phase != CAREFUL_RESUME_VALIDATING;
+}
+
 /*
  * Small steps both ways need no rate reduction (RFC 6937): the window is the same in
  * a recovery and after it, and pacing spreads what it lets out.
@@ -559,8 +711,13 @@ static void hybla_set_window(struct sock *sk, u32 pkts, u32 lost)
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
-	u32 cwnd = tcp_snd_cwnd(tp);
+	u32 cwnd;
 
+	if (h->resuming && hybla_resume_ack(sk, pkts)) {
+		hybla_share_pass(&h->share, pkts + lost);
+		return;
+	}
+	cwnd = tcp_snd_cwnd(tp);
 	if (h->path.probing) {
 		h->wnd = hybla_cut(sk, h->wnd, pkts, lost);
 	} else if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
@@ -573,6 +730,17 @@ static void hybla_set_window(struct sock *sk, u32 pkts, u32 lost)
 	} else {
 		hybla_start(sk, pkts);
 	}
+}
+
+/* A jump leaves over one round trip */
+static void hybla_pace(struct sock *sk)
+{
+	const struct hybla *h = inet_csk_ca(sk);
+
+	if (h->resuming && h->resume.phase == CAREFUL_RESUME_UNVALIDATED)
+		cc_window_pace_at(sk, 100);
+	else
+		cc_window_pace(sk);
 }
 
 static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
@@ -588,13 +756,28 @@ static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 	back_us = cc_path_back_us(tcp_sk(sk), &h->path, rtt_us);
 	hybla_measure(sk, pkts, lost, rtt_us, back_us);
 	if (h->first && pkts)
-		hybla_first(sk, pkts, back_us);
+		hybla_first(sk, pkts, rtt_us, back_us);
 	else if (h->claimed)
 		hybla_check_claim(sk, rtt_us - back_us);
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
+		hybla_resume_end(sk, true);
 	hybla_set_window(sk, pkts, lost);
-	cc_window_pace(sk);
+	hybla_pace(sk);
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
 		cc_window_repair(sk, lost);
+}
+
+/* Something of the jump is lost. Return: the window from here on */
+static u32 hybla_retreat(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 wnd = careful_resume_lost(&h->resume, tp->snd_nxt);
+
+	cc_resume_drop(sk);
+	wnd = max(min(wnd, tcp_snd_cwnd(tp)), CC_WINDOW_MIN);
+	tcp_snd_cwnd_set(tp, wnd);
+	return wnd;
 }
 
 /*
@@ -614,6 +797,8 @@ static u32 hybla_ssthresh(struct sock *sk)
 	if (lost)
 		hybla_measure_losses(sk, lost, 0);
 	hybla_doubt_path(sk);
+	if (h->resuming)
+		return hybla_retreat(sk);
 	cwnd = tcp_snd_cwnd(tp);
 	if (h->path.probing) {
 		h->wnd = hybla_cut(sk, h->wnd, 0, lost);
@@ -638,6 +823,25 @@ static void hybla_after_idle(struct sock *sk)
 	cc_window_pace(sk);
 }
 
+/*
+ * Remember what the path carries without a queue: what arrived of late, in a round trip.
+ * Slow start may not have been at its end.
+ */
+static void hybla_release(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 age_s = READ_ONCE(resume_s), pkts;
+	bool resumed = h->resuming;
+
+	hybla_resume_end(sk, false);
+	if (!age_s || resumed || !h->rtt_us || !tp->rate_interval_us)
+		return;
+	pkts = fixed_mul_div(tp->rate_delivered, h->path.min_us,
+			     tp->rate_interval_us);
+	cc_resume_keep(sk, age_s, pkts, h->path.min_us, tcp_in_slow_start(tp));
+}
+
 static size_t hybla_get_info(struct sock *sk, u32 ext, int *attr,
 			     union tcp_cc_info *info)
 {
@@ -654,6 +858,7 @@ static struct tcp_congestion_ops hybla_ext_ops __read_mostly = {
 	.name		= "hybla_ext",
 	.owner		= THIS_MODULE,
 	.init		= hybla_init,
+	.release	= hybla_release,
 	.ssthresh	= hybla_ssthresh,
 	.cong_control	= hybla_cong_control_op,
 	.CC_COMPAT_TX_START_FIELD = hybla_after_idle_op,
@@ -667,6 +872,7 @@ static int __init hybla_register(void)
 
 	BUILD_BUG_ON(sizeof(struct hybla) > ICSK_CA_PRIV_SIZE);
 	BUILD_BUG_ON(sizeof(struct hybla_paper) > ICSK_CA_PRIV_SIZE);
+	cc_resume_init();
 	err = tcp_register_congestion_control(&hybla_ext_ops);
 	if (err)
 		return err;

@@ -86,6 +86,23 @@ def test_bunches_of_acks_are_no_fast_path(run_json: Run, tmp_path: Path) -> None
     assert ours["flows"][0]["complete"]
 
 
+@pytest.mark.parametrize(("slot_ms", "believed"), [(0.2, True), (5, False)])
+def test_a_train_of_less_than_1_ms(run_json: Run, tmp_path: Path, slot_ms: float, believed: bool) -> None:
+    """150 Mbit/s: believed where the rest of the first window shows no longer slots; else slow start overshoots."""
+    links = LINKS.format(
+        duration_s=20,
+        steady_from_s=0,
+        forward="rate_mbit = 150, delay_ms = 260, queue_bdp = 0.5",
+        reverse=f"rate_mbit = 150, delay_ms = 260, slot_ms = {slot_ms}",
+    )
+    path = tmp_path / "train.toml"
+    path.write_text(links + "[flow.main]\nbytes = 40_000_000\n")
+    (run,) = run_json(path, "--cc", "hybla_ext", "--out", tmp_path)
+    (flow,) = run["flows"]
+    assert (flow["retransmits"] == 0) is believed
+    assert (flow["end_s"] < 5.5) is believed
+
+
 def test_a_path_that_gets_short_makes_it_reno(run_json: Run, tmp_path: Path) -> None:
     """From 40 to 20 ms, below RTT0, a buffer of 3 ms: losses are no longer the link's."""
     narrow = "rate_mbit = 50, delay_ms = 20"
@@ -110,3 +127,46 @@ def test_paths_of_less_than_1_ms_are_not_spaced(run_json: Run, tmp_path: Path, d
     runs = run_json(path, *ways, "--machines", "1", "--out", tmp_path)
     without, with_it = ([r["flows"][0], r["queue"]] for r in runs)
     assert (without != with_it) is spaced
+
+
+RESUMED = """[flow.first]
+src = "s"
+dst = "d"
+bytes = 20_000_000
+[flow.main]
+bytes = 20_000_000
+start_s = 20
+[sysctl]
+"net.ipv4.tcp_rmem" = "4096 67108864 67108864"
+"net.ipv4.tcp_wmem" = "4096 67108864 67108864"
+"""
+
+
+@pytest.mark.parametrize(("resume_s", "jumps"), [(0, False), (5, False), (600, True)])
+def test_a_path_is_remembered_so_long(run_json: Run, tmp_path: Path, resume_s: int, jumps: bool) -> None:
+    """200 Mbit/s, 300 ms, 20 s apart: the second transfer is as the first one, or two round trips and more faster."""
+    narrow = "rate_mbit = 200, delay_ms = 150"
+    links = LINKS.format(duration_s=30, steady_from_s=0, forward=f"{narrow}, queue_bdp = 1", reverse=narrow)
+    path = tmp_path / "resumed.toml"
+    path.write_text(links + RESUMED)
+    (run,) = run_json(path, "--cc", f"hybla_ext:resume_s={resume_s}", "--out", tmp_path)
+    took_s = {flow["name"]: flow["end_s"] - flow["start_s"] for flow in run["flows"] if flow["complete"]}
+    saved_s = took_s["first"] - took_s["main"]
+    assert saved_s > 0.6 if jumps else abs(saved_s) < 0.01, took_s
+
+
+def test_a_jump_into_a_slower_path_is_given_up(run_json: Run, tmp_path: Path) -> None:
+    """Bunched ACKs hide that a tenth of 200 Mbit/s is left: Safe Retreat. Slow start loses some 1000 packets there."""
+    narrow = "rate_mbit = 200, delay_ms = 150"
+    slow = '[[event]]\nat_s = 15\nlink = "narrow"\nrate_mbit = 20\n'
+    links = LINKS.format(
+        duration_s=60, steady_from_s=0, forward=f"{narrow}, queue_pkts = 500", reverse=f"{narrow}, slot_ms = 20"
+    )
+    path = tmp_path / "retreat.toml"
+    path.write_text(links + RESUMED + slow)
+    ways = [word for resume_s in (0, 600) for word in ("--cc", f"hybla_ext:resume_s={resume_s}")]
+    runs = run_json(path, *ways, "--machines", "1", "--out", tmp_path)
+    without, resumed = (next(flow for flow in run["flows"] if flow["name"] == "main") for run in runs)
+    assert resumed["complete"] and resumed["end_s"] <= 1.05 * without["end_s"]
+    assert 0 < resumed["retransmits"] <= 1.5 * without["retransmits"]
+    assert resumed["retransmits"] != without["retransmits"], "no jump"

@@ -148,7 +148,7 @@ def case_live_state() -> None:
 PARAMETERS = {
     "tcp_santacruz": {"compete", "delta", "discriminate", "drain_s", "n_op", "paper"},
     "tcp_westwood_fr": {"a", "paper"},
-    "tcp_hybla_ext": {"hoe", "init_cwnd", "init_ssthresh", "pacing", "rtt0_ms"},
+    "tcp_hybla_ext": {"hoe", "init_cwnd", "init_ssthresh", "pacing", "resume_s", "rtt0_ms"},
 }
 
 

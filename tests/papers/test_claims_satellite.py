@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness import Result, judge, write_table
+from harness import Result, held, judge, write_table
 from hetlab.claims import evaluate
 from hetlab.model import files, resolve
 from hetlab.model.job import Job
@@ -39,6 +39,8 @@ def test_names_begin_as_those_of_the_paper() -> None:
     chosen = [c.id for c in evaluate.select(["satellite-"])]
     whole = [
         "satellite-start",
+        "satellite-resume",
+        "satellite-resume-fallen",
         "satellite-geo",
         "satellite-leo",
         "satellite-asym",
@@ -116,6 +118,52 @@ def test_who_never_finishes_is_not_the_first(tmp_path: Path) -> None:
         return transfers(6.0 if done else 1.0, 0, 0, done)
 
     assert judge("satellite-start", tmp_path, result).status == "holds"
+
+
+# ---------------------------------------------------------------- remembered
+
+
+def second(took_s: float, retransmits: int = 0, complete: bool = True) -> Result:
+    """The transfer that may remember, after one that is not judged."""
+    main = {"name": "main", "start_s": 60.0, "end_s": 60 + took_s, "complete": complete, "retransmits": retransmits}
+    return {"flows": [{"name": "first", "end_s": 99.0, "complete": False, "retransmits": 99}, main]}
+
+
+@pytest.mark.parametrize(
+    ("remembered", "not_remembered", "holds"),
+    [
+        (second(4.79), second(6.69, 999), True),
+        (second(4.81), second(6.69), False),
+        (second(4.79), second(6.71), False),
+        (second(4.79, complete=False), second(6.69), False),
+    ],
+)
+def test_thresholds_of_the_remembered(tmp_path: Path, remembered: Result, not_remembered: Result, holds: bool) -> None:
+    """With one of the two buffers is enough to fail; other modules are slow."""
+
+    def result(job: Job) -> Result:
+        if job.cc != OURS:
+            return second(50)
+        if not job.name.endswith("=1]"):
+            return second(4)
+        return remembered if job.cc_params else not_remembered
+
+    judged = judge("satellite-resume", tmp_path, result)
+    assert held(judged) is holds
+    assert "cubic, 1 BDP: 50.00 s, 0" in said(judged)
+
+
+@pytest.mark.parametrize(
+    ("remembered", "holds"),
+    [(second(30.2, 10), True), (second(30.4, 10), False), (second(20, 11), False), (second(20, 0, False), False)],
+)
+def test_thresholds_of_the_fallen(tmp_path: Path, remembered: Result, holds: bool) -> None:
+    """Not remembered it takes 30 s and sends 10 again."""
+
+    def result(job: Job) -> Result:
+        return remembered if job.cc_params else second(30, 10)
+
+    assert held(judge("satellite-resume-fallen", tmp_path, result)) is holds
 
 
 # ------------------------------------------------------------- loss, LEO, GEO

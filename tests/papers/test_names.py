@@ -107,7 +107,7 @@ OLD_CLAIMS = {
     "fr-friendly-": ("faster_recovery-friendly-", 4),
     "hy-f4": ("hybla-f4", 4),
     "hy-x-rtt": ("satellite-rtt", 3),
-    "hy-": ("hybla-, satellite-", 21),
+    "hy-": ("hybla-, satellite-", 23),
     "rn-noise-": ("real_networks-noise-", 7),
 }
 

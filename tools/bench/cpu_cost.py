@@ -109,7 +109,6 @@ FLOWS = tuple(Flow(cc) for cc in OWN)
 PACING = (
     Flow("cubic", pace_mbit=10000),
     Flow("hybla_ext", ("tcp_hybla_ext/parameters/pacing", "0")),
-    Flow("santacruz", ("tcp_santacruz/parameters/pacing", "0")),
 )
 
 

@@ -20,6 +20,7 @@ tcp_hybla_ext init_cwnd 1 100 1
 tcp_hybla_ext init_ssthresh 2 65536 1
 tcp_hybla_ext hoe 0 1 1
 tcp_hybla_ext pacing 0 1 1
+tcp_hybla_ext resume_s 0 86400 1
 "
 
 number()
