@@ -33,10 +33,13 @@
  * out, has not shortened the delay (eight rounds); where congestion loses packets with
  * only n_op queued; after two drains that left a queue. Left when a drain empties it.
  *
- * A path that gets longer: delay that came at once (in two parts if both ways changed) and
- * does not answer, or is for eight rounds twice what all packets in flight can cause, or
- * that two drains leave alike, becomes part of the base. If others' packets did it, the
- * base falls as they leave.
+ * Path or queue. A queue answers what is in flight: more packets make the level rise by
+ * their service times, fewer make it fall. Where it moves by more than n_op packets, and
+ * for eight rounds less than ours would have moved it, its mean is the path's delay and
+ * becomes the base. In slow start one round says so: twice as much in flight waits no
+ * longer. So does a delay that came at once (in two parts if both ways changed) and does
+ * not answer, or is for eight rounds twice what all packets in flight can cause, or that
+ * two drains leave alike. If others' packets did it, the base falls as they leave.
  *
  * Departures from the papers, each with its function; paper=1 has none of them:
  * - n from the level, not from sums of differences	santacruz_n
@@ -46,14 +49,15 @@
  * - end of slow start					santacruz_startup_rate
  * - which losses are congestion; CUBIC's 0.7		santacruz_loss, santacruz_reduce
  * - drains, competitive mode, longer paths		santacruz_drain, _compete, _foreign
+ * - a level that does not answer is the path's		santacruz_whose_level
  * - delay that the round trip does not show is no delay	santacruz_believed
  * - the round trip where timestamps are too coarse	santacruz_tick_too_coarse
  * - the wait for a delayed ACK is not the path's	santacruz_prompt
  * - in small windows pairs of packets, to know the queue	santacruz_pace
  * - after silence the window of before, paced		santacruz_after_idle
  *
- * Not safe to rely on: with loss and small windows, and where the path gets longer
- * while jitter hides it, it is as slow as CUBIC (docs/santacruz.md).
+ * Not safe to rely on: with loss and small windows, or a pipe of 10^4 packets, it is as
+ * slow as CUBIC (docs/santacruz.md).
  */
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -119,6 +123,14 @@ enum santacruz_source {
 	SANTACRUZ_OPTION,
 };
 
+/* The peer's tick */
+enum santacruz_probing {
+	SANTACRUZ_PROBE_NOT_BEGUN,
+	SANTACRUZ_PROBING,
+	SANTACRUZ_PROBE_UNKNOWN,	/* the last one was none that is known */
+	SANTACRUZ_TOO_COARSE,		/* for the rest of the connection */
+};
+
 enum santacruz_phase {
 	SANTACRUZ_STARTUP,
 	SANTACRUZ_STEADY,
@@ -133,32 +145,32 @@ enum santacruz_phase {
  * @loss: whose the losses are
  * @min_us: round trip of the empty path
  * @end: tp->delivered that ends the round
- * @window: congestion window to reach, packets
- * @prior: window before the last congestion, 0: none
- * @before: window when the queue was last empty
  * @ref_us: delay that the window is lowered for, or the least one since a drain began
  * @ref_pkts: packets in flight then; in a drain the window to come back to
  * @left_us: delay that the last drain left, 0: none
  * @near_ms: when the queue was last empty, or a drain began or ended
  * @cut_ms: when the window was last reduced
- * @last_pkts: packets in flight in the last round; 0: not what the path could carry
- * @pp: paper=1 has a state of its own
- * @probe_ts: timestamp of the peer, at
- * @probe_us: our time
- * @tick: index of the peer's tick, santacruz_ticks_us
- * @source: enum santacruz_source
+ * @prior: window before the last congestion, packets; 0: none
  * @phase: enum santacruz_phase
+ * @of_path: rounds in a row in which the level was the path's; in slow start: the last one
+ * @sudden: the delay that the window is lowered for came within a round
+ * @delack: the receiver has acknowledged two packets at once
+ * @before: window when the queue was last empty, packets
  * @run: rounds in a row that do the same
- * @probing: the tick is being measured: 1; 2: it was none that is known
  * @compete: competitive mode
  * @lowering: the window is being lowered; slow start: @ref_us, @ref_pkts and @left_us are
  *	the beginning of a queue and its highest delay
- * @sudden: the delay that it is lowered for came within a round
- * @coarse: timestamps were too coarse once
  * @company: others filled the queue before the last drain
+ * @last_pkts: packets in flight in the last round; 0: not what the path could carry
  * @reduced: rounds in which the window is not to be raised or reduced
  * @foreign: rounds in a row with a delay that our packets cannot cause
- * @delack: the receiver has acknowledged two packets at once
+ * @pp: paper=1 has a state of its own
+ * @probe_ts: timestamp of the peer, at
+ * @probe_us: our time
+ * @window: congestion window to reach, packets
+ * @tick: index of the peer's tick, santacruz_ticks_us
+ * @source: enum santacruz_source
+ * @probing: enum santacruz_probing
  * @paper: paper=1 when the connection began
  */
 struct santacruz {
@@ -168,33 +180,33 @@ struct santacruz {
 			struct loss_delay loss;
 			u32 min_us;
 			u32 end;
-			u32 window;
-			u32 prior;
-			u32 before;
 			u32 ref_us;
 			u32 ref_pkts;
 			u32 left_us;
 			u32 near_ms;
 			u32 cut_ms;
-			u32 last_pkts;
+			u32 prior:24,
+			    phase:2,
+			    of_path:4,
+			    sudden:1,
+			    delack:1;
+			u32 before:24,
+			    run:5,
+			    compete:1,
+			    lowering:1,
+			    company:1;
+			u32 last_pkts:24,
+			    reduced:2,
+			    foreign:4;
 		};
 		struct santacruz_paper pp;
 	};
 	u32 probe_ts;
 	u32 probe_us;
-	u32 tick:3,
+	u32 window:24,
+	    tick:3,
 	    source:2,
-	    phase:2,
-	    run:5,
 	    probing:2,
-	    compete:1,
-	    lowering:1,
-	    sudden:1,
-	    coarse:1,
-	    company:1,
-	    reduced:2,
-	    foreign:4,
-	    delack:1,
 	    paper:1;
 };
 
@@ -352,7 +364,7 @@ static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
 	u32 elapsed_us = now_us - sc->probe_us;
 	u32 tick_us = 0;
 
-	if (sc->coarse)
+	if (sc->probing == SANTACRUZ_TOO_COARSE)
 		return;
 	if (sc->probing && (elapsed_us < TSVAL_TICK_PROBE_US ||
 			    before(tsval, sc->probe_ts)))
@@ -361,10 +373,10 @@ static void santacruz_probe_tick(struct santacruz *sc, u32 tsval, u32 now_us)
 		tick_us = tsval_tick_us(tsval - sc->probe_ts, elapsed_us);
 		if (tick_us)
 			santacruz_use_clock(sc, SANTACRUZ_TSTAMP, tick_us);
-		else if (sc->probing == 2)
+		else if (sc->probing == SANTACRUZ_PROBE_UNKNOWN)
 			santacruz_use_clock(sc, SANTACRUZ_RTT, 1);
 	}
-	sc->probing = sc->probing && !tick_us ? 2 : 1;
+	sc->probing = sc->probing && !tick_us ? SANTACRUZ_PROBE_UNKNOWN : SANTACRUZ_PROBING;
 	sc->probe_ts = tsval;
 	sc->probe_us = now_us;
 }
@@ -396,7 +408,7 @@ static u32 santacruz_receive_us(struct sock *sk, u32 now_us)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (!sc->paper && santacruz_tick_too_coarse(sk)) {
-		sc->coarse = 1;
+		sc->probing = SANTACRUZ_TOO_COARSE;
 		santacruz_use_clock(sc, SANTACRUZ_RTT, 1);
 	}
 	if (sc->source == SANTACRUZ_TSTAMP)
@@ -518,7 +530,7 @@ static void santacruz_reduce(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 window = min(sc->window, tcp_snd_cwnd(tp));
+	u32 window = min_t(u32, sc->window, tcp_snd_cwnd(tp));
 	bool startup = sc->phase == SANTACRUZ_STARTUP;
 
 	if (sc->reduced)
@@ -554,7 +566,7 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 				  (tp->srtt_us >> 3) / USEC_PER_MSEC);
 	if (sc->compete)
 		step = sc->window / 2;
-	return clamp(window, sc->window, sc->window + step);
+	return clamp_t(u32, window, sc->window, sc->window + step);
 }
 
 static void santacruz_raise(struct sock *sk, s32 op)
@@ -613,7 +625,7 @@ static void santacruz_compete(struct sock *sk)
 	sc->compete = 1;
 	sc->company = 1;
 	sc->lowering = 0;
-	sc->prior = max(sc->before, sc->window);
+	sc->prior = max_t(u32, sc->before, sc->window);
 	sc->cut_ms = santacruz_now_ms(tcp_sk(sk));
 	santacruz_set_window(sk, cubic_law_reduce(sc->prior));
 }
@@ -651,6 +663,7 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 now_ms = santacruz_now_ms(tcp_sk(sk));
 
+	forward_level_empty(&sc->lv);
 	sc->ref_us = min(sc->ref_us, level_us);
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
 	if (sc->run < SANTACRUZ_DRAIN_ROUNDS || now_ms - sc->near_ms < SANTACRUZ_DRAIN_MS)
@@ -658,7 +671,7 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 	sc->near_ms = now_ms;
 	santacruz_enter(sc, SANTACRUZ_STEADY);
 	sc->reduced = SANTACRUZ_AFTER_DRAIN;
-	santacruz_set_window(sk, max(sc->ref_pkts, sc->window));
+	santacruz_set_window(sk, max_t(u32, sc->ref_pkts, sc->window));
 	if (santacruz_queue(sc, sc->ref_us) > op + santacruz_milli_to_q8(READ_ONCE(delta)))
 		santacruz_drain_failed(sk);
 	else
@@ -671,7 +684,8 @@ static void santacruz_longer_path(struct sock *sk, u32 level_us)
 
 	santacruz_raise_base(sc, level_us);
 	sc->lowering = 0;
-	santacruz_set_window(sk, max(sc->before, sc->window));
+
+	santacruz_set_window(sk, max_t(u32, sc->before, sc->window));
 }
 
 /* It came at once, and all packets in flight could not cause half of it, for some rounds */
@@ -746,6 +760,13 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 						     santacruz_n(sc) - op));
 }
 
+/* The level moves by more than n_op packets: it says nothing of so few */
+static bool santacruz_noisy(const struct santacruz *sc)
+{
+	return santacruz_queue(sc, forward_level_moves_us(&sc->lv)) >=
+	       santacruz_milli_to_q8(READ_ONCE(n_op));
+}
+
 /* A link's loss changes nothing. Congestion although n_op wait, no more: others fill the queue */
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 {
@@ -758,14 +779,15 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	if (rs->losses <= 0)
 		return;
 	not_full = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
-				   rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses);
+				   rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses,
+				   sc->phase == SANTACRUZ_STARTUP && sc->of_path);
 	congested = !READ_ONCE(discriminate) || loss_delay_heavy(&sc->loss) ||
 		    !(not_full || loss_delay_of_link(&sc->loss));
 	trace_loss(sk, santacruz_n(sc), 0, sc->compete, congested);
 	if (!congested)
 		return;
 	santacruz_reduce(sk);
-	if (steady && as_meant && !sc->lowering)
+	if (steady && as_meant && !sc->lowering && !santacruz_noisy(sc))
 		sc->compete = READ_ONCE(compete);
 }
 
@@ -808,14 +830,19 @@ static u32 santacruz_startup_us(const struct santacruz *sc)
 }
 
 /* The whole round had to wait: the pipe was full with what was sent then */
-static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, s32 op)
+static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, s32 op,
+				    u32 last_pkts)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 more = sc->lv.sent_pkts - min(sc->lv.sent_pkts, last_pkts);
+	u32 due_us = fixed_mul_div(more, sc->lv.pkts_ns, 1000);
 
+	/* Twice as much in flight, and it waits no longer */
+	sc->of_path = level_us < last_us + due_us / 4;
 	if (tcp_snd_cwnd(tp) >= sc->window) {
 		santacruz_end_startup(sk);
-	} else if (santacruz_n(sc) > op &&
+	} else if (santacruz_n(sc) > op && !sc->of_path &&
 		   level_us > santacruz_startup_us(sc)) {
 		santacruz_set_window(sk, tcp_snd_cwnd(tp));
 		santacruz_end_startup(sk);
@@ -875,6 +902,25 @@ static void santacruz_near(struct sock *sk, s32 op)
 	sc->left_us = 0;
 }
 
+/*
+ * Does the level answer what is in flight? Others' packets that come as ours go look like
+ * a path that does not answer, for some rounds, and keep the level where it is.
+ */
+static void santacruz_whose_level(struct santacruz *sc, u32 last_us, u32 last_pkts)
+{
+	u32 up_us = 0;
+
+	forward_level_noise(&sc->lv, last_us, last_pkts);
+	if (!santacruz_noisy(sc) || !forward_level_of_path(&sc->lv))
+		sc->of_path = 0;
+	else if (sc->of_path < SANTACRUZ_PATIENCE_ROUNDS)
+		sc->of_path++;
+	if (sc->of_path == SANTACRUZ_PATIENCE_ROUNDS)
+		up_us = forward_level_learn(&sc->lv);
+	/* That is no answer to a smaller window */
+	sc->ref_us -= min(sc->ref_us, up_us);
+}
+
 static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 			    u32 off_us)
 {
@@ -892,15 +938,18 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 		forward_level_service(&sc->lv, rs->interval_us, rs->delivered);
 	if (!forward_level_round(&sc->lv))
 		return;
-	level_us = sc->lv.level_us;
+	forward_level_moved(&sc->lv, last_us);
 	/* A sender with little to send does not fill the pipe, nor a queue */
-	sc->last_pkts = sc->lv.sent_pkts < sc->window / 2 ? 0 : sc->lv.sent_pkts;
+	sc->last_pkts = min(sc->lv.sent_pkts, SANTACRUZ_LAW_WINDOW_MAX);
+	if (sc->phase != SANTACRUZ_STARTUP && sc->lv.sent_pkts < sc->window / 2)
+		sc->last_pkts = 0;
 	if (sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->compete &&
 	    sc->last_pkts)
-		forward_level_noise(&sc->lv, last_us, last_pkts);
+		santacruz_whose_level(sc, last_us, last_pkts);
+	level_us = sc->lv.level_us;
 	santacruz_near(sk, op);
 	if (sc->phase == SANTACRUZ_STARTUP)
-		santacruz_check_startup(sk, level_us, last_us, op);
+		santacruz_check_startup(sk, level_us, last_us, op, last_pkts);
 	else if (santacruz_foreign(sc, level_us, last_us))
 		santacruz_foreign_stands(sk, level_us);
 	else if (sc->phase == SANTACRUZ_DRAIN)
@@ -921,8 +970,8 @@ static void santacruz_set_cwnd(struct sock *sk, u32 acked)
 	u32 cwnd = tcp_snd_cwnd(tp);
 
 	if (cwnd < sc->window && tcp_is_cwnd_limited(sk))
-		cwnd = min(cwnd + acked, sc->window);
-	cwnd = min(cwnd, sc->window);
+		cwnd = min_t(u32, cwnd + acked, sc->window);
+	cwnd = min_t(u32, cwnd, sc->window);
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
 }
 
@@ -1091,8 +1140,8 @@ static u32 santacruz_ssthresh(struct sock *sk)
 
 	if (sc->paper)
 		return santacruz_paper_ssthresh(sk);
-	return clamp(tcp_snd_cwnd(tcp_sk(sk)), SANTACRUZ_LAW_WINDOW_MIN,
-		     sc->window);
+	return clamp_t(u32, tcp_snd_cwnd(tcp_sk(sk)), SANTACRUZ_LAW_WINDOW_MIN,
+		       sc->window);
 }
 
 static u32 santacruz_undo_cwnd(struct sock *sk)
@@ -1102,8 +1151,8 @@ static u32 santacruz_undo_cwnd(struct sock *sk)
 
 	if (sc->paper)
 		return tcp_reno_undo_cwnd(sk);
-	cwnd = max(tcp_snd_cwnd(tcp_sk(sk)), sc->prior);
-	santacruz_set_window(sk, max(sc->window, cwnd));
+	cwnd = max_t(u32, tcp_snd_cwnd(tcp_sk(sk)), sc->prior);
+	santacruz_set_window(sk, max_t(u32, sc->window, cwnd));
 	return cwnd;
 }
 
@@ -1111,7 +1160,7 @@ static void santacruz_timeout(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 window = min(sc->window, max(tcp_snd_cwnd(tp), tp->prior_cwnd));
+	u32 window = min_t(u32, sc->window, max(tcp_snd_cwnd(tp), tp->prior_cwnd));
 
 	trace_loss(sk, santacruz_n(sc), 0, sc->compete, true);
 	sc->prior = cubic_law_max(window, sc->prior);
@@ -1164,7 +1213,8 @@ static size_t santacruz_get_info(struct sock *sk, u32 ext, int *attr,
 	u32 min_us = sc->paper ? tcp_min_rtt(tcp_sk(sk)) : sc->min_us;
 
 	/* CUBIC's window is not a multiple of the pipe */
-	return cc_info_bbr(sk, ext, attr, info, pkts_ns, min_us, !sc->compete);
+	return cc_info_bbr(sk, ext, attr, info, pkts_ns, min_us,
+			   sc->paper || !sc->compete);
 }
 
 static struct tcp_congestion_ops santacruz_ops __read_mostly = {

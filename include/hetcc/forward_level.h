@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Level of the forward delay, one value a round trip: how long the packet that
- * waited least had to wait, and with how many in flight it was sent.
+ * waited least had to wait, and with how many in flight it was sent. A queue of ours
+ * gets longer and shorter with what is in flight. Where the level moves of itself, and
+ * less than our packets would move a queue, it is the path's and not a queue's.
  *
  * Offsets are receiver's minus sender's clock (equation 1 of Santa Cruz telescopes
  * to their difference), 32-bit microseconds modulo 2^32, compared by signed
@@ -29,8 +31,10 @@
  * @pkts_ns: least service time of a packet over a round, 0: unknown
  * @primed: the base is known
  * @fresh: the round has a sample
+ * @varies: the base is the mean of a path whose delay varies, not its least
  * @spread: twice what the level moves without our packets, mean of some eight rounds,
  *	FORWARD_LEVEL_SPREAD_SHIFT more bits
+ * @moves: twice what it moves at all, the same
  */
 struct forward_level {
 	u32 base_us;
@@ -40,7 +44,9 @@ struct forward_level {
 	u32 pkts_ns;
 	u32 primed:1,
 	    fresh:1,
+	    varies:1,
 	    spread:27;
+	u32 moves;
 };
 
 /* Delay of an offset above the base: 0 below it */
@@ -60,6 +66,7 @@ static inline void forward_level_reset(struct forward_level *e)
 {
 	e->primed = 0;
 	e->fresh = 0;
+	e->varies = 0;
 }
 
 /**
@@ -108,6 +115,17 @@ static inline u32 forward_level_noise_us(const struct forward_level *e)
 	return e->spread >> FORWARD_LEVEL_SPREAD_SHIFT;
 }
 
+/* Microseconds that it moves by, twice */
+static inline u32 forward_level_moves_us(const struct forward_level *e)
+{
+	return e->moves >> FORWARD_LEVEL_SPREAD_SHIFT;
+}
+
+static inline u32 forward_level_away_us(s32 us)
+{
+	return min_t(u32, us < 0 ? -us : us, FORWARD_LEVEL_NOISE_MAX_US);
+}
+
 /**
  * forward_level_noise() - how far is the level from what our packets explain?
  * @e: estimator
@@ -125,26 +143,80 @@ static inline void forward_level_noise(struct forward_level *e, u32 last_us,
 	s32 due_us = min_t(u32, fixed_mul_div(pkts, e->pkts_ns, 1000),
 			   FORWARD_LEVEL_NOISE_MAX_US);
 	s32 off_us = (s32)e->level_us - (s32)last_us - (fewer ? -due_us : due_us);
-	u32 us = min_t(u32, off_us < 0 ? -off_us : off_us,
-		       FORWARD_LEVEL_NOISE_MAX_US);
 
+	/* Never above 2^3 * 2^23 */
 	if (last_pkts)
-		e->spread = e->spread - forward_level_noise_us(e) + 2 * us;
+		e->spread = e->spread - forward_level_noise_us(e) +
+			    2 * forward_level_away_us(off_us);
+}
+
+/**
+ * forward_level_moved() - how far is the level from that of the last round?
+ * @e: estimator
+ * @last_us: level of the round before, at most FORWARD_LEVEL_MAX_US
+ */
+static inline void forward_level_moved(struct forward_level *e, u32 last_us)
+{
+	e->moves = e->moves - forward_level_moves_us(e) +
+		   2 * forward_level_away_us((s32)e->level_us - (s32)last_us);
+}
+
+/* The level moves less than our packets would move a queue, by a quarter at least */
+static inline bool forward_level_of_path(const struct forward_level *e)
+{
+	u32 spread = e->spread;
+
+	return e->moves < spread - spread / 4;
+}
+
+/**
+ * forward_level_learn() - no queue: what the packets of the last round had to wait is the path's
+ * @e: estimator, primed
+ *
+ * The base moves there by an eighth, up or down.
+ *
+ * Return: microseconds up, 0: down.
+ */
+static inline u32 forward_level_learn(struct forward_level *e)
+{
+	u32 up_us = 0;
+
+	e->varies = 1;
+	if ((s32)(e->min_us - e->base_us) < 0)
+		e->base_us -= (e->base_us - e->min_us) >> FORWARD_LEVEL_SPREAD_SHIFT;
+	else
+		up_us = (e->min_us - e->base_us) >> FORWARD_LEVEL_SPREAD_SHIFT;
+	e->base_us += up_us;
+	e->level_us -= min(e->level_us, up_us);
+	return up_us;
+}
+
+/* The queue is empty: the path's delay is at most that of the last round */
+static inline void forward_level_empty(struct forward_level *e)
+{
+	if ((s32)(e->min_us - e->base_us) >= 0)
+		return;
+	e->varies = 0;
+	e->base_us = e->min_us;
 }
 
 /**
  * forward_level_round() - a round is over
- * @e: estimator; a level below the base takes it along
+ * @e: estimator; a level below the base takes it along, where the path's delay varies
+ *	down to what it moves above that level
  *
  * Return: false if the round had no sample.
  */
 static inline bool forward_level_round(struct forward_level *e)
 {
+	u32 slack_us = e->varies ? forward_level_noise_us(e) : 0;
+	u32 least_us = e->min_us + slack_us;
+
 	if (!e->fresh)
 		return false;
 	e->fresh = 0;
-	if ((s32)(e->min_us - e->base_us) < 0)
-		e->base_us = e->min_us;
+	if ((s32)(least_us - e->base_us) < 0)
+		e->base_us = least_us;
 	e->level_us = forward_level_delay_us(e, e->min_us);
 	return true;
 }

@@ -181,11 +181,12 @@ static inline void loss_delay_doubt(struct loss_delay *e)
  * @min_us: round trip of an empty path
  * @gap_us: time between two packets
  * @pkts: so many, 1..2^31
+ * @empty: the queue is known to be empty
  *
- * Return: true if the queue was not full: none has been seen, or this one was short.
+ * Return: true if the queue was not full: empty, or none has been seen, or it was short.
  */
 static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us,
-				   u32 gap_us, u32 pkts)
+				   u32 gap_us, u32 pkts, bool empty)
 {
 	bool seen = loss_delay_full_us(e) > min_us >> LOSS_DELAY_NOISE_SHIFT;
 
@@ -195,7 +196,7 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 4);
 	if (!seen)
 		pkts *= 2;
-	else if (!e->hole_low)
+	else if (!e->hole_low && !empty)
 		loss_delay_doubt(e);
 	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
 	if (e->hole_near) {
@@ -203,7 +204,7 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 		if (e->hole_below)
 			e->below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
 	}
-	return !seen || e->hole_low;
+	return !seen || e->hole_low || empty;
 }
 
 /**

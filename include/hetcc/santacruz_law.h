@@ -8,9 +8,9 @@
 
 #include "queue_pkts.h"
 
-/* Segments; 2^24 of 1500 bytes are 25 GB */
+/* Segments: 24 bits, 25 GB of 1500 bytes */
 #define SANTACRUZ_LAW_WINDOW_MIN	2U
-#define SANTACRUZ_LAW_WINDOW_MAX	((u32)1 << 24)
+#define SANTACRUZ_LAW_WINDOW_MAX	(((u32)1 << 24) - 1)
 /* A window grows by at most this part of it in one round, after a congestion by that */
 #define SANTACRUZ_LAW_RAISE_SHIFT	2
 #define SANTACRUZ_LAW_CAUTIOUS_SHIFT	4
@@ -70,8 +70,8 @@ static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run,
  * @excess: queue beyond the operating point, Q8 packets, positive
  *
  * A packet meets the queue of what was in flight when it was sent. So this many
- * less than that are right, whatever the window has become since; half the window
- * at most goes in one round.
+ * less than that are right, whatever the window has become since; half of them, or of
+ * the window, at most goes before it is seen what that did.
  *
  * Return: packets, at most @window.
  */
@@ -80,7 +80,7 @@ static inline u32 santacruz_law_lower(u32 window, u32 sent, s32 excess)
 	u32 pkts = (u32)excess >> QUEUE_PKTS_SHIFT;
 	u32 right = sent > pkts ? sent - pkts : 0;
 
-	return clamp_t(u32, right, window / 2, window);
+	return min_t(u32, max_t(u32, right, max(window, sent) / 2), window);
 }
 
 /**

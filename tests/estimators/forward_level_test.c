@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * forward_level.h: the base follows the least delay, whatever the clocks say; a service
- * time is the link's and not the sender's own rate.
+ * time is the link's and not the sender's own rate; a queue answers what is in flight,
+ * a path does not.
  */
 #include "hetcc/forward_level.h"
 #include "tap.h"
@@ -180,6 +181,74 @@ static void test_own_queue_is_no_noise(void)
 	}
 }
 
+#define PATH_PKTS	50U
+#define SERVICE_US	100U
+
+/* A round of a path whose delay varies, with a queue of what is above PATH_PKTS or none */
+static void send_varied(struct forward_level *e, u32 pkts, u32 jitter_us, bool queue)
+{
+	u32 wait_us = prng_range(0, jitter_us), last_us = e->level_us, last_pkts = e->sent_pkts;
+
+	if (queue && pkts > PATH_PKTS)
+		wait_us += (pkts - PATH_PKTS) * SERVICE_US;
+	forward_level_sample(e, wait_us, pkts);
+	e->sent_pkts = pkts;
+	forward_level_round(e);
+	forward_level_moved(e, last_us);
+	forward_level_noise(e, last_us, last_pkts);
+}
+
+/* Windows from half to twice the path: jitter of up to a half of that hides neither */
+static void test_whose_level(void)
+{
+	static const u32 jitter_us[] = { 0, 300, 1000, 2500 };
+	u32 i, j, pkts, of_path, of_queue;
+
+	for (i = 0; i < ARRAY_SIZE(jitter_us); i++) {
+		struct forward_level path = { .pkts_ns = 1000 * SERVICE_US };
+		struct forward_level queue = { .pkts_ns = 1000 * SERVICE_US };
+
+		of_path = 0;
+		of_queue = 0;
+		for (j = 0; j < 1000; j++) {
+			pkts = prng_range(PATH_PKTS, 4 * PATH_PKTS);
+			send_varied(&path, pkts, jitter_us[i], false);
+			send_varied(&queue, pkts, jitter_us[i], true);
+			of_path += j > 50 && forward_level_of_path(&path);
+			of_queue += j > 50 && !forward_level_of_path(&queue);
+		}
+		EXPECT_IN(of_path, 900, 1000, "path, jitter %u us", jitter_us[i]);
+		EXPECT_IN(of_queue, 900, 1000, "queue, jitter %u us", jitter_us[i]);
+	}
+}
+
+/* Its mean is the base of a path that varies; a shorter path, or an empty queue, ends that */
+static void test_learn(void)
+{
+	struct forward_level e = { .pkts_ns = 1000 * SERVICE_US };
+	u32 i;
+
+	for (i = 0; i < 400; i++) {
+		send_varied(&e, PATH_PKTS, 8000, false);
+		forward_level_learn(&e);
+	}
+	EXPECT_IN(e.base_us, 1500, 6500, "the mean is 4000 us");
+	for (i = 0; i < 100; i++)
+		send_varied(&e, PATH_PKTS, 8000, false);
+	EXPECT_IN(e.base_us, 1500, 6500, "and stays");
+	e.base_us += 50000;
+	send_varied(&e, PATH_PKTS, 8000, false);
+	EXPECT_IN(e.base_us, 0, 8000 + 2 * 8000, "the path got shorter");
+	e.base_us = 8000;
+	e.min_us = 3000;
+	forward_level_empty(&e);
+	EXPECT_EQ(e.base_us, 3000, "the queue is empty");
+	EXPECT_TRUE(!e.varies, "the least again");
+	e.min_us = 9000;
+	forward_level_empty(&e);
+	EXPECT_EQ(e.base_us, 3000, "never raised by that");
+}
+
 static const struct tap_case cases[] = {
 	{ "the level is the least wait, clocks anywhere", test_level_is_the_least },
 	{ "the base follows the least delay", test_base_follows_down },
@@ -188,6 +257,8 @@ static const struct tap_case cases[] = {
 	{ "the service time is the link's, not our own rate", test_service_is_the_links },
 	{ "noise settles", test_noise_settles },
 	{ "our own queue is no noise", test_own_queue_is_no_noise },
+	{ "a queue answers what is in flight, a path does not", test_whose_level },
+	{ "the mean of a path that varies", test_learn },
 };
 
 TAP_MAIN(cases)

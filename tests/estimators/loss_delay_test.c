@@ -23,7 +23,7 @@ static u32 send_round(struct loss_delay *e, u32 wait_us, u32 lost)
 	for (i = 0; i < OF_MEAN; i++)
 		loss_delay_wait(e, wait_us);
 	for (i = 0; i < lost; i++)
-		link += loss_delay_lost(e, wait_us, BASE_US, GAP_US, 1);
+		link += loss_delay_lost(e, wait_us, BASE_US, GAP_US, 1, false);
 	loss_delay_sample(e, wait_us, 1, false, 0);
 	loss_delay_round(e, wait_us, WINDOW);
 	return link;
@@ -97,11 +97,11 @@ static void test_packet_behind_the_hole(void)
 		send_round(&e, QUEUE_US, 0);
 		loss_delay_sample(&e, rows[i].behind_us, 1, true, GAP_US);
 		loss_delay_sample(&e, rows[i].later_us, 1, true, GAP_US);
-		EXPECT_EQ(loss_delay_lost(&e, rows[i].later_us, BASE_US, GAP_US, 1),
+		EXPECT_EQ(loss_delay_lost(&e, rows[i].later_us, BASE_US, GAP_US, 1, false),
 			  rows[i].link, "row %u", i);
 		/* The hole is filled: the next loss has another packet behind it */
 		loss_delay_sample(&e, 0, 1, false, 0);
-		EXPECT_EQ(loss_delay_lost(&e, rows[i].later_us, BASE_US, GAP_US, 1),
+		EXPECT_EQ(loss_delay_lost(&e, rows[i].later_us, BASE_US, GAP_US, 1, false),
 			  rows[i].later_us < QUEUE_US / 2, "row %u, later", i);
 	}
 }
@@ -114,15 +114,15 @@ static void test_packets_far_apart(void)
 
 	loss_delay_init(&e);
 	send_round(&e, QUEUE_US, 0);
-	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, QUEUE_US, 1), "far apart");
-	EXPECT_TRUE(loss_delay_lost(&e, 0, BASE_US, GAP_US, 1), "close");
+	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, QUEUE_US, 1, false), "far apart");
+	EXPECT_TRUE(loss_delay_lost(&e, 0, BASE_US, GAP_US, 1, false), "close");
 	below = e.below;
 	loss_delay_sample(&e, 0, 1, true, QUEUE_US);
-	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, GAP_US, 1), "of the hole it is known");
+	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, GAP_US, 1, false), "of the hole it is known");
 	EXPECT_EQ(e.below, below, "the share has no part of it");
 	loss_delay_sample(&e, 0, 1, false, 0);
 	loss_delay_sample(&e, 0, 1, true, U32_MAX);
-	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, GAP_US, 1), "it is not known");
+	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, GAP_US, 1, false), "it is not known");
 }
 
 /* Of each WINDOW packets so many are lost: nothing is seen, or the queue may have been full */
@@ -154,7 +154,7 @@ static u32 often_rounds(struct loss_delay *e, double apart_pkts)
 		for (j = 0; j < 10; j++)
 			loss_delay_sample(e, QUEUE_US, 1, false, 0);
 		if (prng_unit() < 10 / apart_pkts)
-			loss_delay_lost(e, QUEUE_US, BASE_US, QUEUE_US, 1);
+			loss_delay_lost(e, QUEUE_US, BASE_US, QUEUE_US, 1, false);
 		loss_delay_round(e, QUEUE_US, 10);
 		often += i >= 500 && loss_delay_often(e);
 	}
@@ -188,13 +188,13 @@ static void test_often_limits(void)
 	EXPECT_TRUE(!loss_delay_often(&e), "one overrun");
 	for (i = 0; i < 100; i++) {
 		loss_delay_sample(&e, QUEUE_US, 1U << 31, false, 0);
-		loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1);
+		loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1, false);
 		loss_delay_round(&e, QUEUE_US, WINDOW);
 	}
 	EXPECT_IN(e.gap_pkts >> LOSS_DELAY_GAP_SHIFT, LOSS_DELAY_GAP_MAX - 1,
 		  LOSS_DELAY_GAP_MAX, "packets");
 	for (i = 0; i < 20; i++) {
-		loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1);
+		loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1, false);
 		loss_delay_round(&e, QUEUE_US, WINDOW);
 	}
 	EXPECT_TRUE(loss_delay_often(&e), "soon seen");
@@ -229,12 +229,12 @@ static void test_held(void)
 
 	loss_delay_init(&e);
 	loss_delay_round(&e, QUEUE_US, LOSS_DELAY_ROUND_PKTS - 1);
-	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "no queue is seen");
+	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false), "no queue is seen");
 	loss_delay_round(&e, QUEUE_US, LOSS_DELAY_ROUND_PKTS);
-	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "a queue is seen");
+	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false), "a queue is seen");
 	for (i = 0; i < 4000; i++)
 		send_round(&e, 0, 0);
-	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "forgotten");
+	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false), "forgotten");
 }
 
 /* A receiver whose clock hides the level: the round trips show the queue */
@@ -255,7 +255,24 @@ static void test_hidden_queue(void)
 	for (i = 0; i < 1000; i++)
 		loss_delay_wait(&e, QUEUE_US);
 	EXPECT_IN(loss_delay_full_us(&e), QUEUE_US, QUEUE_US + 1, "a queue is seen");
-	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1), "it may be full");
+	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false), "it may be full");
+}
+
+/* A sender that knows the queue to be empty: no doubt, and not counted twice */
+static void test_known_to_be_empty(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i, gap_pkts;
+
+	loss_delay_init(&e);
+	loss_delay_round(&e, QUEUE_US, LOSS_DELAY_ROUND_PKTS);
+	gap_pkts = e.gap_pkts;
+	for (i = 1; i <= 100; i++) {
+		EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, true), "loss %u", i);
+		EXPECT_EQ(e.lost, i, "counted once");
+	}
+	EXPECT_EQ(e.gap_pkts, gap_pkts, "no doubt");
+	EXPECT_TRUE(loss_delay_heavy(&e), "the ceiling holds all the same");
 }
 
 static const struct tap_case cases[] = {
@@ -270,6 +287,7 @@ static const struct tap_case cases[] = {
 	{ "an overrun is one loss", test_often_limits },
 	{ "what a queue has held", test_held },
 	{ "a queue that the level hides", test_hidden_queue },
+	{ "a queue that is known to be empty", test_known_to_be_empty },
 };
 
 TAP_MAIN(cases)

@@ -5,7 +5,12 @@
  * Offsets are modulo 2^32:
  * wraps: forward_level_delay_us: off_us - e->base_us
  * wraps: forward_level_sample: off_us - e->min_us
- * wraps: forward_level_round: e->min_us - e->base_us
+ * wraps: forward_level_round: e->min_us + slack_us
+ * wraps: forward_level_round: least_us - e->base_us
+ * wraps: forward_level_learn: e->min_us - e->base_us
+ * wraps: forward_level_learn: e->base_us - e->min_us
+ * wraps: forward_level_learn: e->base_us + up_us
+ * wraps: forward_level_empty: e->min_us - e->base_us
  * wraps: forward_level_raise_base: e->base_us + us
  */
 #include "hetcc/forward_level.h"
@@ -21,17 +26,19 @@ static struct forward_level any_state(void)
 		.sent_pkts = nondet_u32(), .level_us = nondet_u32(),
 		.pkts_ns = nondet_u32(),
 		.primed = nondet_bool(), .fresh = nondet_bool(),
+		.varies = nondet_bool(),
 	};
-	u32 spread = nondet_u32();
+	u32 spread = nondet_u32(), moves = nondet_u32();
 
 	e.spread = spread % (SPREAD_MAX + 8);
+	e.moves = moves % (SPREAD_MAX + 8);
 	return e;
 }
 
 static bool is_state(const struct forward_level *e)
 {
 	return e->level_us <= FORWARD_LEVEL_MAX_US &&
-	       e->spread < SPREAD_MAX + 8;
+	       e->spread < SPREAD_MAX + 8 && e->moves < SPREAD_MAX + 8;
 }
 
 PROOF(sample)
@@ -58,7 +65,7 @@ PROOF(round)
 	ASSUME(is_state(&e));
 	done = forward_level_round(&e);
 	CHECK(done == was.fresh && !e.fresh && is_state(&e));
-	CHECK(!done || e.base_us == was.base_us || e.base_us == was.min_us);
+	CHECK(!done || was.varies || e.base_us == was.base_us || e.base_us == was.min_us);
 }
 
 PROOF(noise)
@@ -73,6 +80,44 @@ PROOF(noise)
 	CHECK(e.spread >= was.spread - was.spread / 8);
 	CHECK(SPREAD_MAX < 1U << 27);
 	CHECK(forward_level_noise_us(&e) <= 2 * FORWARD_LEVEL_NOISE_MAX_US);
+}
+
+PROOF(moved)
+{
+	struct forward_level e = any_state();
+	u32 last_us = nondet_u32();
+
+	ASSUME(is_state(&e) && last_us <= FORWARD_LEVEL_MAX_US);
+	forward_level_moved(&e, last_us);
+	CHECK(is_state(&e));
+	CHECK(forward_level_moves_us(&e) <= 2 * FORWARD_LEVEL_NOISE_MAX_US);
+	CHECK(!forward_level_of_path(&e) || e.moves < e.spread);
+}
+
+/* The base moves towards the least offset of the round, and not beyond it */
+PROOF(learn)
+{
+	struct forward_level e = any_state(), was = e;
+
+	ASSUME(is_state(&e) && was.base_us < 1U << 31 && was.min_us < 1U << 31);
+	forward_level_learn(&e);
+	CHECK(is_state(&e) && e.varies);
+	CHECK(was.min_us < was.base_us ?
+	      e.base_us >= was.min_us && e.base_us <= was.base_us :
+	      e.base_us <= was.min_us && e.base_us >= was.base_us);
+}
+
+PROOF(empty)
+{
+	struct forward_level e = any_state(), was = e;
+
+	ASSUME(is_state(&e));
+	forward_level_learn(&was);
+	CHECK(is_state(&was));
+	was = e;
+	forward_level_empty(&e);
+	CHECK(is_state(&e) && (e.base_us == was.base_us || e.base_us == was.min_us));
+	CHECK(e.base_us == was.base_us || !e.varies);
 }
 
 PROOF(raise_base)

@@ -74,10 +74,11 @@ PROOF(lost)
 	struct loss_delay e = any_state(), was = e;
 	u32 wait_us = nondet_u32(), min_us = nondet_u32();
 	u32 gap_us = nondet_u32(), pkts = nondet_u32();
-	bool link;
+	bool empty = nondet_bool(), link;
 
 	ASSUME(is_state(&e) && pkts);
-	link = loss_delay_lost(&e, wait_us, min_us, gap_us, pkts);
+	link = loss_delay_lost(&e, wait_us, min_us, gap_us, pkts, empty);
+	CHECK(link || !empty);
 	CHECK(is_state(&e));
 	CHECK(e.lost > was.lost || e.lost == LOSS_DELAY_PKTS_MAX);
 	CHECK(e.gap_pkts == was.gap_pkts || (!link && e.doubt && !was.doubt));

@@ -34,4 +34,9 @@ OVERSHOOTS = (
     "where no queue shows, the window grows by up to a quarter in a round, and when it shows, a round of what was sent "
     "has to wait"
 )
+LEARNS_A_SHARE = (
+    "while flows find their shares the level stays as windows go from one to another: that is taken for a path whose "
+    "delay varies, until a drain shows less"
+)
+NOISE_IS_HELD = "the operating point is higher by twice what the level moves by itself, so that the link is never idle"
 DRAINS = "a drain lasts three rounds with three quarters of the window, and a round later the queue overshoots"

@@ -85,7 +85,6 @@ def cbr(e: Evidence) -> Verdict:
     "real_networks-mix",
     paper="company comes and goes: the share kept, the delay as alone within 10 s",
     needs=[MIX],
-    cause=causes.LIKE_CUBIC,
 )
 def mix(e: Evidence) -> Verdict:
     """From 10 s after each change on, in nine tenths of the time."""
