@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which files belong to a congestion control of the user's own, and what is changed in their copy."""
 
+from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from rich.console import Console
 
+from hetlab.build import programs
 from hetlab.candidates import adapt, hints, module, sources
 from hetlab.errors import LabError
 
@@ -318,3 +323,30 @@ def test_errors_beyond_the_first_dozen_are_counted(tmp_path: Path) -> None:
 def test_a_function_without_a_value_is_told() -> None:
     log = "/b/tcp_a.c:7:1: warning: control reaches end of non-void function [-Wreturn-type]\n"
     assert hints.no_value(log * 2, "/b") == ["tcp_a.c:7: a function ends without a value: what it returns is chance"]
+
+
+def test_the_machines_programs_are_built_before_it_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build folder with a kernel alone has no first process for the machine that loads the module."""
+    done: list[str] = []
+
+    def compiled(*args: Any) -> str:
+        args[-1].mkdir(parents=True)
+        return ""
+
+    def loaded(*_: Any) -> tuple[str, ...]:
+        done.append("loaded")
+        return ("a",)
+
+    monkeypatch.setattr(programs, "tools", lambda _: done.append("programs"))
+    for name, stub in {
+        "_copies": lambda *_: ({}, [], {}),
+        "_module_name": lambda *_: "tcp_a",
+        "_compile": compiled,
+        "_registered": loaded,
+        "BUILD": tmp_path,
+    }.items():
+        monkeypatch.setattr(module, name, stub)
+    kernel: Any = SimpleNamespace(key="key")
+    write(tmp_path, tcp_a="a")
+    made = module.module(Console(file=StringIO()), kernel, sources.gather(str(tmp_path / "tcp_a.c")))
+    assert made.names == ("a",) and done == ["programs", "loaded"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from hetlab.build import kernel
+from hetlab.build import kernel, programs
 from hetlab.candidates import adapt, hints
 from hetlab.candidates.sources import KBUILD, Sources
 from hetlab.errors import LabError
@@ -66,6 +66,7 @@ def module(console: Console, k: kernel.Kernel, s: Sources, taken: Collection[str
             shutil.rmtree(directory, ignore_errors=True)
             notes += hints.no_value(_compile(k, s, built, files, directory), str(directory))
             ko = directory / f"{built}.ko"
+            programs.tools(console)
             names = _registered(k, ko, s)
             notes += [_called(old, now) for old, now in renamed.items() if now in names]
             if built != s.module:
