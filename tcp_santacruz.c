@@ -684,7 +684,6 @@ static void santacruz_longer_path(struct sock *sk, u32 level_us)
 
 	santacruz_raise_base(sc, level_us);
 	sc->lowering = 0;
-
 	santacruz_set_window(sk, max_t(u32, sc->before, sc->window));
 }
 
@@ -908,17 +907,14 @@ static void santacruz_near(struct sock *sk, s32 op)
  */
 static void santacruz_whose_level(struct santacruz *sc, u32 last_us, u32 last_pkts)
 {
-	u32 up_us = 0;
-
 	forward_level_noise(&sc->lv, last_us, last_pkts);
 	if (!santacruz_noisy(sc) || !forward_level_of_path(&sc->lv))
 		sc->of_path = 0;
 	else if (sc->of_path < SANTACRUZ_PATIENCE_ROUNDS)
 		sc->of_path++;
+	/* What the base has taken is no answer to a smaller window */
 	if (sc->of_path == SANTACRUZ_PATIENCE_ROUNDS)
-		up_us = forward_level_learn(&sc->lv);
-	/* That is no answer to a smaller window */
-	sc->ref_us -= min(sc->ref_us, up_us);
+		sc->ref_us -= min(sc->ref_us, forward_level_learn(&sc->lv));
 }
 
 static void santacruz_round(struct sock *sk, const struct rate_sample *rs,

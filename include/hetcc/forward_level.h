@@ -121,9 +121,12 @@ static inline u32 forward_level_moves_us(const struct forward_level *e)
 	return e->moves >> FORWARD_LEVEL_SPREAD_SHIFT;
 }
 
-static inline u32 forward_level_away_us(s32 us)
+/* A mean of twice such distances, and one more; never above 2^3 * 2^23 */
+static inline u32 forward_level_mean(u32 mean, s32 us)
 {
-	return min_t(u32, us < 0 ? -us : us, FORWARD_LEVEL_NOISE_MAX_US);
+	u32 away_us = min_t(u32, us < 0 ? -us : us, FORWARD_LEVEL_NOISE_MAX_US);
+
+	return mean - (mean >> FORWARD_LEVEL_SPREAD_SHIFT) + 2 * away_us;
 }
 
 /**
@@ -144,10 +147,8 @@ static inline void forward_level_noise(struct forward_level *e, u32 last_us,
 			   FORWARD_LEVEL_NOISE_MAX_US);
 	s32 off_us = (s32)e->level_us - (s32)last_us - (fewer ? -due_us : due_us);
 
-	/* Never above 2^3 * 2^23 */
 	if (last_pkts)
-		e->spread = e->spread - forward_level_noise_us(e) +
-			    2 * forward_level_away_us(off_us);
+		e->spread = forward_level_mean(e->spread, off_us);
 }
 
 /**
@@ -157,8 +158,7 @@ static inline void forward_level_noise(struct forward_level *e, u32 last_us,
  */
 static inline void forward_level_moved(struct forward_level *e, u32 last_us)
 {
-	e->moves = e->moves - forward_level_moves_us(e) +
-		   2 * forward_level_away_us((s32)e->level_us - (s32)last_us);
+	e->moves = forward_level_mean(e->moves, (s32)e->level_us - (s32)last_us);
 }
 
 /* The level moves less than our packets would move a queue, by a quarter at least */
