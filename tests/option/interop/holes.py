@@ -13,8 +13,8 @@ from option.interop.net import Link, Setup
 from option.interop.oracle import Rules, Verdict
 from option.interop.wire import SYN, distance
 
-# So much until Linux 6.1 opens its window to WINDOW_BYTES (6.12: 0.2 MB). With less the data goes out in several windows,
-# each with its losses, and what is measured is how soon the congestion window is down to one segment.
+# So much until Linux 6.1 opens its window to WINDOW_BYTES (6.12: 0.2 MB). With less the data goes out in several
+# windows, each with its losses, and what is measured is how soon the congestion window is down to one segment.
 WARM_BYTES = 3_000_000
 WINDOW_BYTES, REST_BYTES = 4 << 20, 300_000
 SEGMENT = 1440
