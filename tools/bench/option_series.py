@@ -115,10 +115,11 @@ def _order(item: tuple[str, str]) -> int:
 
 def keep(series: str, part: str, fresh: list[Row]) -> None:
     """Put rows into the data file in place of those of the same series and part; a row a line, in a fixed order."""
+    name = release(series)
     taken: Row = json.loads(DATA.read_text()) if DATA.exists() else {"provenance": {"kernels": {}}, "rows": []}
     rows = [row for row in taken["rows"] if (row["series"], row["part"]) != (series, part)] + fresh
     rows.sort(key=lambda row: (SERIES.index(row["series"]), list(PARTS).index(row["part"])))
-    kernels = taken["provenance"]["kernels"] | {series: release(series)}
+    kernels = taken["provenance"]["kernels"] | {series: name}
     provenance = {"commands": ["tools/bench/option_series.py"], "kernels": dict(sorted(kernels.items(), key=_order))}
     text = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in rows)
     DATA.write_text(f'{{\n "provenance": {json.dumps(provenance)},\n "rows": [\n{text}\n ]\n}}\n')
