@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The lab's kernel and the option on Linux 6.1 and 7.2: they run, repeat, and hold the packet scripts."""
 
+import importlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,10 +12,14 @@ from hetlab.packet import host
 from hetlab.packet.model import Env
 from hetlab.packet.parser import parse
 
+option_series: Any = importlib.import_module("option_series")
+
 pytestmark = pytest.mark.series
 SCRIPTS = host.our_scripts()
 # What 6.1 does in another way, whether patched or not, by what 6.12 is tested with
 OTHER = {"6.1": {"delayed-ack.pkt"}, "7.2": set[str]()}
+# Cases of the matrix about what a kernel does not have
+LACKING = {("6.1", "headers"): {"TCP-AO, IPv4: not offered", "TCP-AO, IPv6: not offered"}}
 each = pytest.mark.parametrize("series", OTHER)
 
 
@@ -48,3 +54,12 @@ def expected(name: str, patched: bool) -> bool:
     path = next(path for path in SCRIPTS if path.name == name)
     script = parse(str(path), path.read_text(), Env(4, patched))
     return patched or script.directives.get("unpatched") != "fails"
+
+
+@each
+@pytest.mark.parametrize("group", option_series.GROUPS)
+def test_interoperation(series: str, group: str) -> None:
+    """Every packet of every case; what a kernel does not have is skipped by name, and nothing else."""
+    row = option_series.points(group, option_series.run_group(series, group))
+    assert not row["failed"], row["failed"]
+    assert set(row["lacking"]) == LACKING.get((series, group), set())

@@ -36,6 +36,11 @@ SUMMED += ["kernel_segments", "kernel_options", "kernel_faults", "probes", "virt
 WALL_LIMIT_S = 1800
 
 
+def kernel_words(plain: bool, series: str) -> list[str]:
+    """Options of hetlab that choose the kernel."""
+    return ["--patched", *([] if plain else ["--debug"]), *([] if series == "6.12" else ["--series", series])]
+
+
 @dataclass(frozen=True)
 class Chunk:
     """What one machine does."""
@@ -43,10 +48,11 @@ class Chunk:
     seed: int
     count: int
     plain: bool  # without the checkers, for the rate
+    series: str = "6.12"
 
     def command(self) -> list[str]:
         """The command that does it, and repeats it."""
-        kernel = ["--patched"] if self.plain else ["--patched", "--debug"]
+        kernel = kernel_words(self.plain, self.series)
         fuzz = [*PLANS[self.seed % len(PLANS)], f"--count={self.count}", f"--seed={self.seed}"]
         script = str(Path("tests") / "option" / "fuzz" / "hostile.sh")
         return [str(HETLAB.relative_to(TOP)), "exec", *kernel, f"--wall-limit={WALL_LIMIT_S}", "--", script, *fuzz]
@@ -78,12 +84,12 @@ def total(results: list[dict[str, Any]]) -> dict[str, Any]:
 def chunks(args: argparse.Namespace) -> Iterator[Chunk]:
     """Consecutive seeds until there are enough packets."""
     for n in range(-(-args.packets // args.chunk)):
-        yield Chunk(args.seed + n, min(args.chunk, args.packets - n * args.chunk), args.plain)
+        yield Chunk(args.seed + n, min(args.chunk, args.packets - n * args.chunk), args.plain, args.series)
 
 
-def prepare(plain: bool) -> None:
+def prepare(plain: bool, series: str) -> None:
     """Build the kernel and scfuzz."""
-    kernel = [str(HETLAB), "kernel", "--patched", *([] if plain else ["--debug"])]
+    kernel = [str(HETLAB), "kernel", *kernel_words(plain, series)]
     for command in (kernel, ["make", "-s", "-C", str(TOP / "tests" / "option" / "fuzz")]):
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
 
@@ -95,13 +101,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--chunk", type=int, default=500_000, help="packets for a machine (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the first chunk (default: %(default)s)")
     parser.add_argument("--plain", action="store_true", help="without KASAN and UBSAN")
+    parser.add_argument(
+        "--series", choices=("6.1", "6.12", "7.2"), default="6.12", help="Linux of the kernel (default: %(default)s)"
+    )
     return parser.parse_args()
 
 
 def main() -> int:
     """Run everything; 1 if anything failed."""
     args = arguments()
-    prepare(args.plain)
+    prepare(args.plain, args.series)
     begun = time.monotonic()
     cpus: SimpleQueue[int] = SimpleQueue()
     available = sorted(os.sched_getaffinity(0))

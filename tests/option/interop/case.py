@@ -15,6 +15,10 @@ from option.interop.wire import SACK, SYN
 SLACK_S = 0.05  # a loss more or less at the end of a short transfer
 
 
+class Lacking(Exception):
+    """What this kernel does not have, and a case is about."""
+
+
 @dataclass
 class Report:
     """What a case found."""
@@ -173,4 +177,16 @@ def sack_seen(outcome: Outcome) -> int:
     return sum(SACK in seg.kinds for seg in outcome.server if seg.out and not seg.flags & SYN)
 
 
-__all__ = ["CASES", "NONE", "REFUSED", "Expect", "Report", "case", "compare", "connections", "judge", "network"]
+__all__ = [
+    "CASES",
+    "NONE",
+    "REFUSED",
+    "Expect",
+    "Lacking",
+    "Report",
+    "case",
+    "compare",
+    "connections",
+    "judge",
+    "network",
+]

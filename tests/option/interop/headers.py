@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Room in the header and in the packet: MD5, AO, path MTU, window scaling."""
 
+import errno
+import os
 import socket
 import struct
 from dataclasses import replace
 
-from option.interop.case import NONE, Expect, Report, against_plain, case, judge, network, run_case
+from option.interop.case import NONE, Expect, Lacking, Report, against_plain, case, judge, network, run_case
 from option.interop.flows import Flow, Prepare, Talk
 from option.interop.net import CLIENT, FAMILY, SERVER, Link, Net, Setup
 from option.interop.oracle import Rules
@@ -80,7 +82,19 @@ def ao_v6(report: Report) -> None:
     _authenticated(report, 6)
 
 
+def _need_ao(version: int) -> None:
+    """Raise what a case without TCP-AO is skipped for; a kernel that has it, and refuses, is no reason."""
+    with socket.socket(FAMILY[version], socket.SOCK_STREAM) as sock:
+        try:
+            _ao(version, SERVER[version])(sock)
+        except OSError as error:
+            if error.errno != errno.ENOPROTOOPT:
+                raise
+            raise Lacking(f"Linux {os.uname().release} has no TCP-AO (it came with 6.7)") from error
+
+
 def _authenticated(report: Report, version: int) -> None:
+    _need_ao(version)
     outcome, _ = run_case(report, Setup(up=LOSSY, down=LOSSY), _keyed(version, AO), NONE)
     report.expect(all(AO in seg.kinds for seg in outcome.client if seg.out), "packets without AO")
 

@@ -202,6 +202,35 @@ def busy_lossy(report: Report) -> None:
     _busy(report, SETUP.offloads, LOSSY)
 
 
+@case("receiver busy, writes of all lengths: the last segment of what waits as one packet", group="traffic")
+def busy_lengths(report: Report) -> None:
+    """Segments that wait become one packet: the last one is named, whatever the lengths of those before."""
+    with SlowModprobe(), network(Setup(up=Link(rate_mbit=20))) as net:
+        talk = Talk(net, Flow(client=_no_delay))
+        good = talk.exchange(100_000, 1000)
+        for turn in range(8):
+            good = good and _pieces_while_busy(talk, [data(200 + 389 * (i + turn) % 1200, i) for i in range(40)])
+        outcome = talk.finish(good)
+    judge(report, outcome, Expect(rules=Rules(queued=True)))
+    joined, ignored = outcome.counters[1]["TCPBacklogCoalesce"], outcome.counters[0]["TCPSCIgnored"]
+    report.note(f"TCPBacklogCoalesce {joined}, TCPSCIgnored {ignored}")
+    report.expect(joined, "nothing waited as one packet")
+    report.expect(not ignored, f"TCPSCIgnored {ignored}: segments named that were never sent")
+
+
+def _pieces_while_busy(talk: Talk, pieces: list[bytes]) -> bool:
+    """Send each as a segment of its own; the server is held when the first ones have come."""
+    assert talk.server is not None
+    server, whole = talk.server, b"".join(pieces)
+    before = len(server.received)
+    for piece in pieces:
+        talk.client.sock.send(piece, socket.MSG_EOR)
+    held: list[float] = []
+    talk.loop.after(0.012, lambda: held.append(_hold(server.sock)))
+    whole_came = talk.run(lambda: len(server.received) >= before + len(whole))
+    return whole_came and server.received[before:] == whole and min(held) >= BUSY_S
+
+
 @case("receiver busy, GRO", group="traffic")
 def busy_gro(report: Report) -> None:
     _busy(report, "tso on gso on gro on tx on rx on", Link(rate_mbit=None, delay_ms=10))
