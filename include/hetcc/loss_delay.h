@@ -41,6 +41,11 @@
  */
 #define LOSS_DELAY_OFTEN	8
 #define LOSS_DELAY_LINK_OFTEN	(3 * LOSS_DELAY_ONE / 16)
+/*
+ * Half of a link's losses are below the mean, and hardly one in twenty of a full queue's:
+ * two of them outweigh any number of others before.
+ */
+#define LOSS_DELAY_FLOOR	LOSS_DELAY_LINK_OFTEN
 /* More than one packet in 12 (the wireless paper's worst link) is congestion */
 #define LOSS_DELAY_CEILING	12
 /*
@@ -64,7 +69,7 @@
  * @hole: something is missing, and what the packet behind it had to wait is known
  * @told: this packet has told of a loss: the next loss has another behind it
  * @below: share of losses when a packet waited no longer than the mean,
- *	LOSS_DELAY_ONE: all
+ *	LOSS_DELAY_FLOOR..LOSS_DELAY_ONE: all
  * @gap_pkts: packets between two losses that a full queue may have caused, mean of eight,
  *	LOSS_DELAY_GAP_SHIFT more bits
  * @since_pkts: packets since the last of them, LOSS_DELAY_GAP_MAX at most
@@ -203,6 +208,7 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 		e->below -= e->below >> LOSS_DELAY_WEIGHT_SHIFT;
 		if (e->hole_below)
 			e->below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
+		e->below = max_t(u32, e->below, LOSS_DELAY_FLOOR);
 	}
 	return !seen || e->hole_low || empty;
 }

@@ -125,6 +125,27 @@ static void test_packets_far_apart(void)
 	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, GAP_US, 1, false), "it is not known");
 }
 
+/* Whatever a full queue has lost before: two losses of packets that waited less tell */
+static void test_two_below(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i;
+
+	loss_delay_init(&e);
+	send_round(&e, QUEUE_US, 0);
+	for (i = 0; i < 1000; i++) {
+		loss_delay_sample(&e, QUEUE_US, WINDOW, false, 0);
+		loss_delay_lost(&e, QUEUE_US + 1, BASE_US, GAP_US, 1, false);
+		loss_delay_answered(&e);
+		EXPECT_TRUE(!loss_delay_of_link(&e), "loss %u", i);
+	}
+	EXPECT_EQ(e.below, LOSS_DELAY_FLOOR, "not less");
+	for (i = 0; i < 2; i++) {
+		loss_delay_lost(&e, QUEUE_US / 2, BASE_US, GAP_US, 1, false);
+		EXPECT_EQ(loss_delay_of_link(&e), i == 1, "loss %u below", i);
+	}
+}
+
 /* Of each WINDOW packets so many are lost: nothing is seen, or the queue may have been full */
 static void test_ceiling(void)
 {
@@ -281,6 +302,7 @@ static const struct tap_case cases[] = {
 	{ "answered losses", test_answered },
 	{ "losses of the link", test_random_loss },
 	{ "the packet behind the hole decides", test_packet_behind_the_hole },
+	{ "two losses below the mean tell", test_two_below },
 	{ "packets far apart say nothing", test_packets_far_apart },
 	{ "what is more than a link loses", test_ceiling },
 	{ "losses that come too often", test_often },

@@ -33,7 +33,7 @@ static bool is_state(const struct loss_delay *e)
 	       e->pkts <= LOSS_DELAY_PKTS_MAX &&
 	       e->lost <= LOSS_DELAY_PKTS_MAX &&
 	       e->gap_pkts <= LOSS_DELAY_GAP_MAX << LOSS_DELAY_GAP_SHIFT &&
-	       e->below <= LOSS_DELAY_ONE;
+	       e->below >= LOSS_DELAY_FLOOR && e->below <= LOSS_DELAY_ONE;
 }
 
 PROOF(start)
