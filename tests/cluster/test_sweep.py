@@ -188,6 +188,8 @@ def ssh(tmp_path: Path) -> Iterator[dict[str, str]]:
     names = f"one,two,[127.0.0.1]:{port},[one]:{port},[two]:{port}"
     (tmp_path / ".ssh" / "known_hosts").write_text(f"{names} {(tmp_path / 'host.pub').read_text()}")
     (tmp_path / "sshd_config").write_text(SSHD.format(**told))
+    # Debian's service makes it at boot, and it is gone with the next one
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     daemon = subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", tmp_path / "sshd_config", "-E", tmp_path / "log"])
     until(lambda: listens(port), daemon)
     yield {"HOME": str(tmp_path)}
