@@ -233,7 +233,7 @@ class Bench:
 
     def __init__(self, args: argparse.Namespace, console: Console) -> None:
         self.args, self.console = args, console
-        self.library = plugin(console)
+        self.plugin = plugin(console)
         self.kernels = [qemu_files.stock(console, series) for series in args.kernel or ["6.12"]]
         self.cpus = Queue[int]()
         self.machines: list[qemu.Machine] = []
@@ -284,7 +284,7 @@ class Bench:
         (directory / "plan.json").write_text(json.dumps(plan))
         files = {"/plan.json": directory / "plan.json", "/guest.py": HERE / "cpu_cost_guest.py"}
         script = "modprobe tcp_bbr && python3 /guest.py /plan.json"
-        arguments = f"{self.library},out={directory}/counts"
+        arguments = f"{self.plugin},out={directory}/counts"
         machine = qemu.boot(vm, script, directory, files=files, cpus=1, cpu=cpu, plugin=arguments)
         self.machines.append(machine)
         follow(machine, advance)
