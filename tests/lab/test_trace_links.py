@@ -245,6 +245,25 @@ def test_same_seed_same_bytes(tmp_path: Path, run_json: Run) -> None:
     assert not different and not errors
 
 
+def test_measuring_moves_no_packet(tmp_path: Path, run_json: Run) -> None:
+    """Packets that leave at whole milliseconds, as samples are taken, come to the same nanosecond however many there are.
+
+    Until the end, when a socket is closed under packets that still arrive.
+    """
+    seen = []
+    for queue_ms, sample_ms in ((10, 100), (100, 100), (25, 20)):
+        out = tmp_path / f"{queue_ms}-{sample_ms}"
+        more = (f"measure.queue_ms={queue_ms}", f"measure.sample_ms={sample_ms}", "duration_s=5")
+        run_json("lte", "--cc", "reno", *(word for key in more for word in ("--set", key)), "--out", out)
+        owd = series(next(out.rglob("seed-1")), "owd-s-d")
+        sent, delay_ms = np.array(owd["t"]), np.array(owd["owd_ms"])
+        seen.append((sent, np.where(sent + delay_ms / 1e3 < 5, delay_ms, np.nan)))
+    for sent, delay_ms in seen[1:]:
+        assert np.count_nonzero(np.isfinite(delay_ms)) > 1000
+        assert np.array_equal(sent, seen[0][0])
+        assert np.array_equal(delay_ms, seen[0][1], equal_nan=True)
+
+
 def test_what_the_kernel_refuses(hetlab: Hetlab) -> None:
     """A caller that sends any bytes gets errors; the machine and its links go on."""
     done = hetlab("exec", "--", "python3", TOP / "tests" / "lab" / "replay_guest.py")

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "args.h"
@@ -46,7 +47,7 @@ static void set_over(struct flow *flow)
 	if (flow_is_passive(flow))
 		return;
 	run.live--;
-	sem_post(&run.changed);
+	eventfd_write(run.changed, 1);
 }
 
 void __flow_end(struct flow *flow, int64_t t, const char *reason,

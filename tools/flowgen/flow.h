@@ -11,7 +11,6 @@
 
 #include <netinet/in.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -114,7 +113,7 @@ struct flow {
 
 struct run {
 	pthread_mutex_t lock;
-	sem_t changed;		/* a flow is over, or a signal came */
+	int changed;		/* eventfd: a flow is over, or a signal came */
 	FILE *out;
 	int64_t t0;		/* absolute; all that follows is relative to it */
 	int64_t until;

@@ -9,9 +9,11 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -172,7 +174,7 @@ static void stop(int signal)
 {
 	(void)signal;
 	stopped = 1;
-	sem_post(&run.changed);
+	eventfd_write(run.changed, 1);
 }
 
 /* SIGINT and SIGTERM are as if --until were now.  Only main() gets them. */
@@ -264,20 +266,20 @@ static int64_t __next_event(int64_t next_sample)
 }
 
 /*
- * Sleep until some time or a change, without the lock.  A semaphore needs one
- * system call for that, a condition variable two.
+ * Sleep until some time or a change, without the lock.  poll() does not fail when
+ * the time is up: in virtual time a call that fails takes a microsecond, in which
+ * packets wait.
  */
 static void __wait_until(int64_t t)
 {
-	struct timespec ts;
+	struct pollfd changed = { .fd = run.changed, .events = POLLIN };
+	int64_t left = t - run_time();
+	struct timespec ts = ns_to_timespec(left > 0 ? left : 0);
+	eventfd_t count;
 
 	pthread_mutex_unlock(&run.lock);
-	if (t == TIME_NEVER) {
-		sem_wait(&run.changed);
-	} else {
-		ts = ns_to_timespec(run.t0 + t);
-		sem_clockwait(&run.changed, CLOCK_MONOTONIC, &ts);
-	}
+	if (ppoll(&changed, 1, t == TIME_NEVER ? NULL : &ts, NULL) > 0)
+		eventfd_read(run.changed, &count);
 	pthread_mutex_lock(&run.lock);
 }
 
@@ -332,7 +334,9 @@ int main(int argc, char **argv)
 	parse_flows(argc - optind, argv + optind);
 	report_open(out_path);
 	allow_sockets();
-	sem_init(&run.changed, 0, 0);
+	run.changed = eventfd(0, EFD_CLOEXEC);
+	if (run.changed < 0)
+		fatal("eventfd: %s", strerror(errno));
 	/* The kernel may delay a wake-up by this much; threads inherit it. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	open_flows();
