@@ -114,6 +114,7 @@ struct flow {
 struct run {
 	pthread_mutex_t lock;
 	int changed;		/* eventfd: a flow is over, or a signal came */
+	int timer;		/* timerfd of the wait for it */
 	FILE *out;
 	int64_t t0;		/* absolute; all that follows is relative to it */
 	int64_t until;

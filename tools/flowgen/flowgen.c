@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 
 #include "args.h"
 #include "clock.h"
@@ -266,19 +267,24 @@ static int64_t __next_event(int64_t next_sample)
 }
 
 /*
- * Sleep until some time or a change, without the lock.  poll() does not fail when
- * the time is up: in virtual time a call that fails takes a microsecond, in which
- * packets wait.
+ * Sleep until some time or a change, without the lock.  None of these calls fails
+ * when the time is up: in virtual time a call that fails takes a microsecond, in
+ * which packets wait.  A time limit of poll() itself may be 0.1 % late.
  */
 static void __wait_until(int64_t t)
 {
-	struct pollfd changed = { .fd = run.changed, .events = POLLIN };
-	int64_t left = t - run_time();
-	struct timespec ts = ns_to_timespec(left > 0 ? left : 0);
+	struct pollfd fds[] = {
+		{ .fd = run.changed, .events = POLLIN },
+		{ .fd = run.timer, .events = POLLIN },
+	};
+	struct itimerspec when = { 0 };
 	eventfd_t count;
 
+	if (t != TIME_NEVER)
+		when.it_value = ns_to_timespec(run.t0 + t);
 	pthread_mutex_unlock(&run.lock);
-	if (ppoll(&changed, 1, t == TIME_NEVER ? NULL : &ts, NULL) > 0)
+	timerfd_settime(run.timer, TFD_TIMER_ABSTIME, &when, NULL);
+	if (poll(fds, 2, -1) > 0 && fds[0].revents)
 		eventfd_read(run.changed, &count);
 	pthread_mutex_lock(&run.lock);
 }
@@ -335,8 +341,9 @@ int main(int argc, char **argv)
 	report_open(out_path);
 	allow_sockets();
 	run.changed = eventfd(0, EFD_CLOEXEC);
-	if (run.changed < 0)
-		fatal("eventfd: %s", strerror(errno));
+	run.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (run.changed < 0 || run.timer < 0)
+		fatal("eventfd, timerfd: %s", strerror(errno));
 	/* The kernel may delay a wake-up by this much; threads inherit it. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	open_flows();
