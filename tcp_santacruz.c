@@ -12,12 +12,12 @@
  * seen (base). level / service time = n, packets in the queue (equation 2).
  *
  * Law, once a round trip:
- *	n < op - delta	raise the window by 1, 2, 4... times op - 2, W/4 at most
+ *	n < op - delta	raise the window by 1, 2, 4... packets, W/4 at most
  *	n > op + delta	lower it by n - op, by half at most
  *	op = max(n_op, sqrt(W)/4) + own burst + what the level moves by itself
  *
- * Slow start ends where the level is an eighth of the round trip, at the rate of a queue
- * that grows (then nothing is sent faster), or by losses: six, and more than 1/12.
+ * Slow start ends where the level is an eighth of the round trip, or at the rate at which
+ * packets leave a queue that grows; once that is known nothing is sent faster.
  *
  * Loss. A full queue loses when packets wait longest, a link at any delay: a loss is
  * congestion unless the packet sent right behind it waited less than half of what the
@@ -47,7 +47,7 @@
  * - op grows with the window, bursts and noise		santacruz_op
  * - steps of 1, 2, 4...; several packets down		santacruz_law_raise, _lower
  * - end of slow start					santacruz_startup_rate
- * - which losses are congestion; CUBIC's 0.7		santacruz_congested, _reduce
+ * - which losses are congestion; CUBIC's 0.7		santacruz_loss, santacruz_reduce
  * - drains, competitive mode, longer paths		santacruz_drain, _compete, _foreign
  * - a level that does not answer is the path's		santacruz_whose_level
  * - delay that the round trip does not show is no delay	santacruz_believed
@@ -87,8 +87,6 @@
 /* RFC 9406: a delay is a queue from an eighth of the round trip on, 16 ms at most */
 #define SANTACRUZ_STARTUP_SHIFT	3
 #define SANTACRUZ_STARTUP_MAX_US	16000U
-/* Fewer losses, or a quarter of the window, say nothing of the pipe in slow start (6: BBRv3) */
-#define SANTACRUZ_STARTUP_LOSSES	6U
 /* Rounds after a drain, or after a reduction, in which the window is neither raised nor reduced */
 #define SANTACRUZ_AFTER_DRAIN	3
 #define SANTACRUZ_AFTER_LOSS	2
@@ -768,19 +766,6 @@ static bool santacruz_noisy(const struct santacruz *sc)
 	       santacruz_milli_to_q8(READ_ONCE(n_op));
 }
 
-static bool santacruz_congested(const struct sock *sk, bool not_full)
-{
-	const struct santacruz *sc = inet_csk_ca(sk);
-	bool heavy = loss_delay_heavy(&sc->loss);
-
-	if (!READ_ONCE(discriminate))
-		return true;
-	if (sc->phase == SANTACRUZ_STARTUP)
-		return heavy && sc->loss.lost >= min(tcp_snd_cwnd(tcp_sk(sk)) / 4,
-						     SANTACRUZ_STARTUP_LOSSES);
-	return heavy || !(not_full || loss_delay_of_link(&sc->loss));
-}
-
 /* A link's loss changes nothing. Congestion although n_op wait, no more: others fill the queue */
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 {
@@ -795,7 +780,8 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	not_full = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
 				   rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses,
 				   sc->phase == SANTACRUZ_STARTUP && sc->of_path);
-	congested = santacruz_congested(sk, not_full);
+	congested = !READ_ONCE(discriminate) || loss_delay_heavy(&sc->loss) ||
+		    !(not_full || loss_delay_of_link(&sc->loss));
 	trace_loss(sk, santacruz_n(sc), 0, sc->compete, congested);
 	if (!congested)
 		return;
@@ -832,7 +818,6 @@ static void santacruz_end_startup(struct sock *sk)
 	struct santacruz *sc = inet_csk_ca(sk);
 
 	santacruz_enter(sc, SANTACRUZ_STEADY);
-	sc->before = sc->window;
 	sc->left_us = 0;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	cc_window_want_pacing(sk);
@@ -860,6 +845,7 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 		   level_us > santacruz_startup_us(sc)) {
 		santacruz_set_window(sk, tcp_snd_cwnd(tp));
 		santacruz_end_startup(sk);
+		sc->before = sc->window;
 		santacruz_lower(sk, level_us, last_us, op);
 	}
 }

@@ -48,8 +48,7 @@ static inline s32 santacruz_law_op(u32 window, s32 n_op)
  *
  * A queue says that the pipe is full: one packet, as the paper. Nothing queued
  * says nothing about what is missing: 1, 2, 4... packets, up to a part of the
- * window, so that a pipe of any size is full after O(log) rounds. An operating point of
- * more than three packets is sqrt(window) / 4: so many more make the first step.
+ * window, so that a pipe of any size is full after O(log) rounds.
  *
  * Return: packets, at least 1.
  */
@@ -58,12 +57,10 @@ static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run,
 {
 	u32 most = window >> (cautious ? SANTACRUZ_LAW_CAUTIOUS_SHIFT :
 					 SANTACRUZ_LAW_RAISE_SHIFT);
-	/* 2^10 at most, by 2^16 */
-	u32 first = max_t(u32, int_sqrt(min_t(u32, window, (u32)1 << 24)) / 4, 3) - 2;
 
 	if (shows)
 		return 1;
-	return max_t(u32, min_t(u32, first << min_t(u32, run, 16), most), 1);
+	return max_t(u32, min_t(u32, 1U << min_t(u32, run, 24), most), 1);
 }
 
 /**
