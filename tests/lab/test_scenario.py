@@ -371,11 +371,15 @@ FAULTS = {
         "delay_ms = 10 }\n" + EVENT + "rate_mbit = 1",
         ["event.0", "link.wire.forward", "no rate_mbit"],
     ),
-    "step of no AQM": ("delay_ms = 10", "mark_above_ms = 1", ["mark_above_ms=1 needs", "(fq_codel, codel), not fifo"]),
+    "step of no AQM": (
+        "delay_ms = 10",
+        "mark_above_ms = 1",
+        ["mark_above_ms=1 needs", "(fq_codel, codel, dualpi2), not fifo"],
+    ),
     "step of fq, which lets packets pass unseen": (
         "delay_ms = 10",
         'aqm = "fq", mark_above_ms = 1',
-        ["(fq_codel, codel), not fq"],
+        ["(fq_codel, codel, dualpi2), not fq"],
     ),
     "step of an AQM without one": (
         "delay_ms = 10",
