@@ -262,6 +262,11 @@ def test_clocks_and_the_rest_of_a_link(tmp_path: Path) -> None:
 FAULTS = {
     "rate below range": ("rate_mbit = 8", "rate_mbit = 0", ["link.wire.forward.rate_mbit", "0", "0.001..100000"]),
     "rate above range": ("rate_mbit = 8", "rate_mbit = 1e9", ["rate_mbit", "1000000000.0", "0.001..100000"]),
+    "route of no congestion control": (
+        "[flow.main]",
+        '[route.d]\ncongctl = "no name"\n[flow.main]',
+        ["route.d", "congctl='no name'", "at most 15 characters"],
+    ),
     "negative delay": ("delay_ms = 10", "delay_ms = -1", ["delay_ms", "-1", "0..100000"]),
     "empty queue": ("queue_pkts = 20", "queue_pkts = 0", ["queue_pkts", "1..10000000"]),
     "two queues": ("queue_pkts = 20", "queue_pkts = 20, queue_bdp = 1", ["queue_pkts or queue_bdp"]),
