@@ -226,9 +226,9 @@ static void print_tables(const struct replay_xstats *st)
 
 static void print_xstats(const struct command *c, const struct replay_xstats *st)
 {
-	printf("{\"dev\":\"%s\",\"kind\":\"" KIND "\",\"handle\":\"%x:\",\"start_ns\":%lld,\"used\":%llu,\"lost\":%llu,",
-	       c->at.dev, c->at.handle >> 16, (long long)st->start_ns, (unsigned long long)st->used,
-	       (unsigned long long)st->lost);
+	printf("{\"dev\":\"%s\",\"kind\":\"" KIND "\",\"handle\":\"%x:\",", c->at.dev, c->at.handle >> 16);
+	printf("\"start_ns\":%lld,\"used\":%llu,\"lost\":%llu,", (long long)st->start_ns,
+	       (unsigned long long)st->used, (unsigned long long)st->lost);
 	printf("\"options\":{\"stage\":\"%s\",\"limit_pkts\":%u,\"limit_bytes\":%u,\"overhead\":%d",
 	       stages[st->stage == REPLAY_STAGE_DELAY], st->limit_pkts, st->limit_bytes, st->overhead);
 	print_tables(st);
