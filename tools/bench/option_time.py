@@ -99,7 +99,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machines", type=int, default=5, help="one after the other (default 5)")
     args = parser.parse_args()
-    console, rows = Console(stderr=True, highlight=False), []
+    console = Console(stderr=True, highlight=False)
+    rows: list[Row] = []
     try:
         per_us = ticks_per_us()
         programs.tools(console)
