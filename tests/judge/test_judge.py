@@ -20,7 +20,20 @@ from hetlab import paths
 from hetlab.cli import judge as judging
 from hetlab.cli import tables
 from hetlab.errors import LabError
-from hetlab.judge import case, charts, compare, curves, limits, matrix, measures, plan, scorecard, states, verdict
+from hetlab.judge import (
+    baseline,
+    case,
+    charts,
+    compare,
+    curves,
+    limits,
+    matrix,
+    measures,
+    plan,
+    scorecard,
+    states,
+    verdict,
+)
 from hetlab.judge.seen import PAYLOAD_SHARE, Seen
 from hetlab.model import files
 from hetlab.model.jobs import Variant
@@ -336,6 +349,23 @@ def test_select() -> None:
     assert {c.id for c in case.select(["l-85"], [], True)} == {c.id for c in quick} | {"l-85"}
     with pytest.raises(LabError, match="there are: A basic, B loss"):
         case.select([], ["nothing"], False)
+
+
+def test_cases_of_another_linux_are_left_out_or_refused() -> None:
+    """By the way they are chosen: a group leaves them out, a name is a mistake."""
+    group = case.select([], ["D"], False)
+    assert "d-dualpi2" in {c.id for c in group}
+    assert {c.id for c in group} - {c.id for c in case.of_series(group, "6.12")} == {"d-dualpi2"}
+    assert case.of_series(group, "7.2") == group
+    with pytest.raises(LabError, match=r"--case d-dualpi2: needs --series 7\.2"):
+        case.of_series(group, "6.12", ["d-dualpi2"])
+
+
+def test_ranks_are_of_the_kernel_of_the_shipped_medians() -> None:
+    (one,) = case.select(["a-20"], [], False)
+    cell = verdict.Cell(one, "mine", one.judge[0], "pass", verdict.estimate([0.9, 0.9]), one.judge[0].at_least)
+    assert baseline.rank(cell) is not None
+    assert baseline.rank(replace(cell, ranked=False)) is None
 
 
 def test_seeds(seen: Seen) -> None:

@@ -32,6 +32,15 @@ def test_bad_cc(bad: str) -> None:
         jobs.parse_cc(bad)
 
 
+def test_a_listeners_congestion_control_is_one_of_the_run() -> None:
+    """Its module is loaded, whether the kernel has it is asked before anything boots."""
+    planned = jobs.make(files.load("bulk", ["route.d.congctl=santacruz"]), [jobs.parse_cc("reno")], [1])
+    assert planned[0].scenario.route == {"d": "congctl santacruz"}
+    assert planned[0].ccs == {"reno", "santacruz"} and "tcp_santacruz" in planned[0].modules
+    bare = jobs.make(files.load("bulk"), [jobs.parse_cc("reno")], [1])
+    assert bare[0].ccs == {"reno"} and "tcp_santacruz" not in bare[0].modules
+
+
 def test_seeds() -> None:
     assert jobs.parse_seeds([], 3) == [1, 2, 3]
     assert jobs.parse_seeds([7], None) == [7]

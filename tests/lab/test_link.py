@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from hetlab.emulation.link import shell
-from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs
+from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs, shown
 from hetlab.errors import LabError
 from hetlab.model.link import Direction, Loss
 
@@ -35,6 +35,42 @@ def test_cake_with_and_without_its_ack_filter(wanted: bool, word: str, shown: st
 def test_only_cake_has_an_ack_filter() -> None:
     with pytest.raises(LabError, match="ack_filter needs aqm='cake', not 'fq_codel'"):
         Direction(rate_mbit=1, aqm="fq_codel", ack_filter=True)
+
+
+def test_dualpi2_is_made_by_hetreplay() -> None:
+    """tc of Debian 12 and 13 does not know it; times are the kernel's microseconds."""
+    options: dict[str, str | int | float] = {"target": "20ms", "coupling_factor": 3, "any_ect": ""}
+    way = Direction(rate_mbit=4, aqm="dualpi2", queue_pkts=70, mark_above_ms=1.5, aqm_options=options)
+    shaper, aqm = rate_qdiscs(way, 1500, "x")
+    assert (shaper.kind, shaper.by_hetreplay, aqm.by_hetreplay) == ("tbf", False, True)
+    wanted = {"limit_pkts": 70, "target_us": 20_000, "coupling": 3, "ecn_mask": 3, "step_us": 1500}
+    words = " ".join(f"{key}={value}" for key, value in wanted.items())
+    assert aqm.args == f"kind=dualpi2 parent=1:1 handle=10: {words}"
+    answer = {"kind": "dualpi2", "dev": "x", "options": {**wanted, "coupling": 2}}
+    assert mismatch(aqm, [answer]) == "coupling: wanted 3, got 2"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"blue": 1}, "dualpi2 has no 'blue' here; there are: target, tupdate, step_thresh"),
+        ({"target": "soon"}, "target = 'soon': a time such as \"15ms\", at most 10000000 us"),
+        ({"tupdate": "2s"}, "at most 1000000 us"),
+        ({"coupling_factor": 0.5}, "a whole number, 1..255"),
+        ({"any_ect": 1}, "a word without a value"),
+        ({"any_ect": "", "l4s_ect": ""}, "give l4s_ect or any_ect, not both"),
+        ({"step_thresh": "1ms"}, "give mark_above_ms or the aqm_options' step_thresh, not both"),
+    ],
+)
+def test_options_of_dualpi2_are_checked_before_anything_boots(options: dict[str, Any], said: str) -> None:
+    step = {"mark_above_ms": 1.0} if "step_thresh" in options else {}
+    with pytest.raises(LabError, match=said):
+        Direction(rate_mbit=1, aqm="dualpi2", aqm_options=options, **step)  # type: ignore[arg-type]
+
+
+def test_what_tc_writes_of_an_unknown_qdisc_is_no_json() -> None:
+    said = '\n[{"kind":"tbf","options":{}},{"kind":"dualpi2","options":{[Unknown qdisc, optlen=92] }}]\n{"dev":"x"}\n'
+    assert [(q["kind"], q["options"]) for q in shown(said)] == [("tbf", {}), ("dualpi2", {})]
 
 
 def test_no_rate_no_qdisc() -> None:

@@ -2,12 +2,16 @@
 """Faults of parameters that are reported before a machine boots."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from commands import TOP
-from hetlab.build.offered import Parameter
+from hetlab.build.kernel import Kernel
+from hetlab.build.offered import Parameter, check_queues
+from hetlab.errors import LabError
+from hetlab.model import files, jobs
 
 pytestmark = pytest.mark.fast
 OURS = sorted(TOP.glob("tcp_*.c"))
@@ -46,3 +50,19 @@ def test_bounds_read_from_descriptions_are_those_of_the_modules(source: Path) ->
 def test_values(parameter: Parameter, good: list[str], bad: list[str]) -> None:
     assert [value for value in good if parameter.fault(value)] == []
     assert [value for value in bad if not parameter.fault(value)] == []
+
+
+@pytest.mark.parametrize("way", ["forward", "reverse"])
+def test_a_kernel_without_dualpi2_is_told_by_the_place(tmp_path: Path, way: str) -> None:
+    """Whoever runs it; None: a kernel that is not the lab's."""
+    sets = [f"link.bottleneck.{way}={{rate_mbit=9,aqm='dualpi2'}}"]
+    planned = jobs.make(files.load("bulk", sets), [jobs.parse_cc("reno")], [1])
+    k = Kernel(tmp_path, tmp_path, "key")
+    (tmp_path / "modules.builtin.modinfo").write_text("sch_pie.license=GPL\0")
+    said = rf"bulk: link\.bottleneck\.{way}: aqm='dualpi2': .* came with Linux 6\.17: --series 7\.2"
+    for lacking in (k, None):
+        with pytest.raises(LabError, match=said):
+            check_queues(planned, lacking)
+        check_queues(jobs.make(files.load("bulk"), [jobs.parse_cc("reno")], [1]), lacking)
+    (tmp_path / "modules.builtin.modinfo").write_text("sch_pie.license=GPL\0sch_dualpi2.license=Dual BSD/GPL\0")
+    check_queues(planned, replace(k, key="other"))

@@ -58,6 +58,9 @@ def test_patches_of_the_users_are_refused(tmp_path: Path) -> None:
         (["kernel", "--series", "5.10"], ("6.1", "6.12", "7.2")),
         (["run", "geo", "--series", "6.1", "--on", "vm"], ("--series: the lab's kernel, which --on vm",)),
         (["exec", "--series", "7.2", "--on", "vm", "--", "true"], ("nor of a --series",)),
+        (["judge", "reno", "--case", "d-dualpi2"], ("--case d-dualpi2: needs --series 7.2",)),
+        (["judge", "reno", "--case", "d-dual"], ("d-dualpi2 (--series 7.2)", "none of these cases is of Linux 6.12")),
+        (["judge", "reno", "--case", "a-20", "--series", "5.10"], ("6.1", "6.12", "7.2")),
         (["run", "geo", "--series", "6.1", "--cluster", "slurm"], ("--cluster: workers have this tree's kernel 6.12",)),
     ],
 )

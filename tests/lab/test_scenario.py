@@ -262,6 +262,11 @@ def test_clocks_and_the_rest_of_a_link(tmp_path: Path) -> None:
 FAULTS = {
     "rate below range": ("rate_mbit = 8", "rate_mbit = 0", ["link.wire.forward.rate_mbit", "0", "0.001..100000"]),
     "rate above range": ("rate_mbit = 8", "rate_mbit = 1e9", ["rate_mbit", "1000000000.0", "0.001..100000"]),
+    "route of no congestion control": (
+        "[flow.main]",
+        '[route.d]\ncongctl = "no name"\n[flow.main]',
+        ["route.d", "congctl='no name'", "at most 15 characters"],
+    ),
     "negative delay": ("delay_ms = 10", "delay_ms = -1", ["delay_ms", "-1", "0..100000"]),
     "empty queue": ("queue_pkts = 20", "queue_pkts = 0", ["queue_pkts", "1..10000000"]),
     "two queues": ("queue_pkts = 20", "queue_pkts = 20, queue_bdp = 1", ["queue_pkts or queue_bdp"]),
@@ -371,11 +376,15 @@ FAULTS = {
         "delay_ms = 10 }\n" + EVENT + "rate_mbit = 1",
         ["event.0", "link.wire.forward", "no rate_mbit"],
     ),
-    "step of no AQM": ("delay_ms = 10", "mark_above_ms = 1", ["mark_above_ms=1 needs", "(fq_codel, codel), not fifo"]),
+    "step of no AQM": (
+        "delay_ms = 10",
+        "mark_above_ms = 1",
+        ["mark_above_ms=1 needs", "(fq_codel, codel, dualpi2), not fifo"],
+    ),
     "step of fq, which lets packets pass unseen": (
         "delay_ms = 10",
         'aqm = "fq", mark_above_ms = 1',
-        ["(fq_codel, codel), not fq"],
+        ["(fq_codel, codel, dualpi2), not fq"],
     ),
     "step of an AQM without one": (
         "delay_ms = 10",

@@ -164,13 +164,24 @@ class Answering:
 
     name = "r1"
 
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
     def cmd(self, _script: str) -> str:
-        return "hetreplay: make r1-eth0: No such file or directory: Specified qdisc kind is unknown\nstatus=1"
+        said = f"hetreplay: make {self.kind} r1-eth0: No such file or directory: Specified qdisc kind is unknown"
+        return f"{said}\nstatus=1"
 
 
-def test_a_kernel_without_the_qdisc_is_named() -> None:
-    with pytest.raises(LabError, match=r"lacks the module sch_replay\..*tools/qdisc.*make -C"):
-        shell(cast(Any, Answering()), "hetreplay")
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("replay", r"lacks the module sch_replay\..*tools/qdisc.*make -C"),
+        ("dualpi2", r"lacks the module sch_dualpi2, which came with Linux 6\.17"),
+    ],
+)
+def test_a_kernel_without_the_qdisc_is_named(kind: str, said: str) -> None:
+    with pytest.raises(LabError, match=said):
+        shell(cast(Any, Answering(kind)), "hetreplay")
 
 
 def test_a_link_as_it_was_has_no_tables() -> None:

@@ -271,6 +271,21 @@ def test_what_the_kernel_refuses(hetlab: Hetlab) -> None:
     assert "all refused" in done.stdout
 
 
+def test_faults_of_hetreplay(hetlab: Hetlab) -> None:
+    """Each is named; of dualpi2, which this kernel lacks, in the words that a link's advice looks for."""
+    faults = {
+        "make kind=dualpi2 dev=lo handle=10:": "hetreplay: make dualpi2 lo: No such file or directory",
+        "make kind=dualpi2 dev=lo target_us=0": "target_us",
+        "change kind=dualpi2 dev=lo": "change: no such command of dualpi2: make, show",
+        "make kind=blue dev=lo": "kind=blue: one of replay, dualpi2",
+        "make dev=lo parent=7": "parent=7: a class, such as 1:1",
+        "show dev=lo": "show replay lo: No such file or directory",
+    }
+    for line, said in faults.items():
+        done = hetlab("exec", "--", "sh", "-c", f"echo '{line}' | $HETLAB_BIN/hetreplay")
+        assert done.returncode != 0 and said in done.stdout + done.stderr, (line, done.stdout, done.stderr)
+
+
 def test_a_mininet_script(hetlab: Hetlab, tmp_path: Path) -> None:
     """HetLink plays a file or a recipe; while the way back has a rate of 0 nothing comes back, and nothing is lost."""
     (tmp_path / "each.ms").write_text("1\n")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hetreplay: makes and changes qdiscs "replay" (tools/qdisc), of which tc knows
- * nothing, in the network namespace that it is started in.
+ * hetreplay: makes and changes qdiscs "replay" (tools/qdisc) and "dualpi2", of
+ * which tc knows nothing, in the network namespace that it is started in.
  *
  * Commands come on standard input, one a line, so that a process that waits can
  * change a link without any time spent on starting it.  Each is answered by one
@@ -9,23 +9,19 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <libmnl/libmnl.h>
-#include <linux/gen_stats.h>
-#include <linux/netlink.h>
 #include <linux/pkt_sched.h>
-#include <linux/rtnetlink.h>
-#include <net/if.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../qdisc/sch_replay.h"
 #include "args.h"
+#include "dualpi2.h"
+#include "tc_netlink.h"
 
 #define MAGIC		"hetrace1"
 #define LINE_BYTES	4096
-#define MESSAGE_BYTES	(REPLAY_CHUNK_ENTRIES * sizeof(struct replay_entry) + 1024)
-#define REPLY_BYTES	16384
+#define KIND		"replay"
 
 /* A table in a file: this, then its entries. */
 struct table_header {
@@ -35,21 +31,16 @@ struct table_header {
 };
 
 struct command {
-	const char *verb;
-	const char *dev;
+	struct tc_place at;
 	const char *file;
-	uint32_t handle;
 	uint32_t stage;
 	uint32_t limit_pkts;
 	uint32_t limit_bytes;
 	int32_t overhead;
 	int64_t start_ns;	/* -1: not given */
+	struct dualpi2_options dualpi2;
 };
 
-static struct mnl_socket *nl;
-static unsigned int sequence;
-static char message[MESSAGE_BYTES];
-static char reply[REPLY_BYTES];
 static const char *const stages[] = { "queue", "delay" };
 static const char *const tables[REPLAY_TABLES] = { "opportunities", "rate", "delay", "loss" };
 
@@ -72,6 +63,29 @@ static uint32_t stage_of(const char *text)
 	return strcmp(text, stages[REPLAY_STAGE_DELAY]) ? REPLAY_STAGE_QUEUE : REPLAY_STAGE_DELAY;
 }
 
+/* A class, such as 1:1. */
+static uint32_t class_of(const char *text)
+{
+	unsigned int major, minor;
+	char rest;
+
+	if (sscanf(text, "%x:%x%c", &major, &minor, &rest) != 2 || major > 0xffff || minor > 0xffff)
+		fatal("parent=%s: a class, such as 1:1", text);
+	return major << 16 | minor;
+}
+
+static const char *kind_of(const char *text)
+{
+	if (strcmp(text, KIND) && strcmp(text, DUALPI2_KIND))
+		fatal("kind=%s: one of " KIND ", " DUALPI2_KIND, text);
+	return strcmp(text, KIND) ? DUALPI2_KIND : KIND;
+}
+
+static bool is_dualpi2(const struct command *c)
+{
+	return !strcmp(c->at.kind, DUALPI2_KIND);
+}
+
 static void take_word(struct command *c, char *word)
 {
 	char *value = strchr(word, '=');
@@ -80,11 +94,17 @@ static void take_word(struct command *c, char *word)
 		fatal("%s: must be key=value", word);
 	*value++ = '\0';
 	if (!strcmp(word, "dev"))
-		c->dev = value;
+		c->at.dev = value;
+	else if (!strcmp(word, "kind"))
+		c->at.kind = kind_of(value);
+	else if (!strcmp(word, "parent"))
+		c->at.parent = class_of(value);
+	else if (is_dualpi2(c) && dualpi2_take(&c->dualpi2, word, value))
+		return;
 	else if (!strcmp(word, "file"))
 		c->file = value;
 	else if (!strcmp(word, "handle"))
-		c->handle = number(word, value, 16, 1, 0xffff) << 16;
+		c->at.handle = number(word, value, 16, 1, 0xffff) << 16;
 	else if (!strcmp(word, "stage"))
 		c->stage = stage_of(value);
 	else if (!strcmp(word, "limit_pkts"))
@@ -96,82 +116,31 @@ static void take_word(struct command *c, char *word)
 	else if (!strcmp(word, "start_ns"))
 		c->start_ns = number(word, value, 10, 0, INT64_MAX / 4);
 	else
-		fatal("%s: no such key: dev, file, handle, limit_bytes, limit_pkts, overhead, stage, start_ns", word);
+		fatal("%s: no such key: dev, file, handle, kind, limit_bytes, limit_pkts, overhead, parent, stage,"
+		      " start_ns; of kind=dualpi2: coupling, ecn_mask, limit_pkts, step_us, target_us, tupdate_us",
+		      word);
 }
 
 static struct command parse(char *line)
 {
-	struct command c = { .handle = 1 << 16, .limit_pkts = UINT32_MAX, .start_ns = -1 };
+	struct command c = {
+		.at = { .kind = KIND, .parent = TC_H_ROOT, .handle = 1 << 16 },
+		.limit_pkts = UINT32_MAX,
+		.start_ns = -1,
+	};
 	char *place, *word;
 
-	c.verb = strtok_r(line, " \n", &place);
+	c.at.verb = strtok_r(line, " \n", &place);
 	while ((word = strtok_r(NULL, " \n", &place)))
 		take_word(&c, word);
-	if (!c.dev)
-		fatal("%s: needs dev=NAME", c.verb);
+	if (!c.at.dev)
+		fatal("%s: needs dev=NAME", c.at.verb);
 	return c;
-}
-
-/* ------------------------------------------------------------------ netlink */
-
-static struct nlmsghdr *begin(const struct command *c, int type, int flags)
-{
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(message);
-	struct tcmsg *tc;
-
-	nlh->nlmsg_type = type;
-	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
-	nlh->nlmsg_seq = ++sequence;
-	tc = mnl_nlmsg_put_extra_header(nlh, sizeof(*tc));
-	tc->tcm_ifindex = if_nametoindex(c->dev);
-	tc->tcm_handle = c->handle;
-	if (!tc->tcm_ifindex)
-		fatal("%s: no such interface", c->dev);
-	if (type == RTM_NEWQDISC) {
-		tc->tcm_parent = TC_H_ROOT;
-		mnl_attr_put_strz(nlh, TCA_KIND, "replay");
-	}
-	return nlh;
-}
-
-/* What the kernel says of an error, if it says anything. */
-static const char *reason(const struct nlmsghdr *nlh)
-{
-	const struct nlmsgerr *err = mnl_nlmsg_get_payload(nlh);
-	size_t head = sizeof(*err);
-	const struct nlattr *attr;
-
-	if (!(nlh->nlmsg_flags & NLM_F_ACK_TLVS))
-		return "";
-	if (!(nlh->nlmsg_flags & NLM_F_CAPPED))
-		head += mnl_nlmsg_get_payload_len(&err->msg);
-	mnl_attr_for_each(attr, nlh, head)
-		if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG)
-			return mnl_attr_get_str(attr);
-	return "";
-}
-
-/* Send a request; returns its answer, which is not an error. */
-static const struct nlmsghdr *talk(const struct command *c, struct nlmsghdr *nlh)
-{
-	const struct nlmsghdr *answer = (const struct nlmsghdr *)reply;
-	const struct nlmsgerr *err = mnl_nlmsg_get_payload(answer);
-	int length;
-
-	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
-		fatal("netlink: %s", strerror(errno));
-	length = mnl_socket_recvfrom(nl, reply, sizeof(reply));
-	if (length < 0 || !mnl_nlmsg_ok(answer, length))
-		fatal("netlink: %s", strerror(errno));
-	if (answer->nlmsg_type == NLMSG_ERROR && err->error)
-		fatal("%s %s: %s%s%s", c->verb, c->dev, strerror(-err->error), *reason(answer) ? ": " : "",
-		      reason(answer));
-	return answer;
 }
 
 static void change(const struct command *c, int flags, bool making)
 {
-	struct nlmsghdr *nlh = begin(c, RTM_NEWQDISC, NLM_F_ACK | flags);
+	struct nlmsghdr *nlh = tc_begin(&c->at, RTM_NEWQDISC, NLM_F_ACK | flags);
 	struct nlattr *options = mnl_attr_nest_start(nlh, TCA_OPTIONS);
 
 	if (making) {
@@ -183,7 +152,7 @@ static void change(const struct command *c, int flags, bool making)
 	if (c->start_ns >= 0)
 		mnl_attr_put_u64(nlh, TCA_REPLAY_START, c->start_ns);
 	mnl_attr_nest_end(nlh, options);
-	talk(c, nlh);
+	tc_talk(&c->at, nlh);
 }
 
 /* -------------------------------------------------------------------- tables */
@@ -197,7 +166,7 @@ static void read_exactly(FILE *from, void *to, size_t size, const char *name)
 static void send_chunk(const struct command *c, const struct table_header *t,
 		       const struct replay_entry *entries, uint32_t count, bool first)
 {
-	struct nlmsghdr *nlh = begin(c, RTM_NEWQDISC, NLM_F_ACK);
+	struct nlmsghdr *nlh = tc_begin(&c->at, RTM_NEWQDISC, NLM_F_ACK);
 	struct nlattr *options = mnl_attr_nest_start(nlh, TCA_OPTIONS);
 
 	mnl_attr_put_u32(nlh, TCA_REPLAY_TABLE, t->kind);
@@ -207,7 +176,7 @@ static void send_chunk(const struct command *c, const struct table_header *t,
 	}
 	mnl_attr_put(nlh, TCA_REPLAY_CHUNK, count * sizeof(*entries), entries);
 	mnl_attr_nest_end(nlh, options);
-	talk(c, nlh);
+	tc_talk(&c->at, nlh);
 }
 
 static void send_table(const struct command *c, FILE *from, const struct table_header *t)
@@ -257,9 +226,9 @@ static void print_tables(const struct replay_xstats *st)
 
 static void print_xstats(const struct command *c, const struct replay_xstats *st)
 {
-	printf("{\"dev\":\"%s\",\"kind\":\"replay\",\"handle\":\"%x:\",\"start_ns\":%lld,\"used\":%llu,\"lost\":%llu,",
-	       c->dev, c->handle >> 16, (long long)st->start_ns, (unsigned long long)st->used,
-	       (unsigned long long)st->lost);
+	printf("{\"dev\":\"%s\",\"kind\":\"" KIND "\",\"handle\":\"%x:\",", c->at.dev, c->at.handle >> 16);
+	printf("\"start_ns\":%lld,\"used\":%llu,\"lost\":%llu,", (long long)st->start_ns,
+	       (unsigned long long)st->used, (unsigned long long)st->lost);
 	printf("\"options\":{\"stage\":\"%s\",\"limit_pkts\":%u,\"limit_bytes\":%u,\"overhead\":%d",
 	       stages[st->stage == REPLAY_STAGE_DELAY], st->limit_pkts, st->limit_bytes, st->overhead);
 	print_tables(st);
@@ -270,32 +239,30 @@ static void print_xstats(const struct command *c, const struct replay_xstats *st
 static void show(const struct command *c)
 {
 	struct replay_xstats st = { 0 };
-	const struct nlattr *attr, *nested;
-	const struct nlmsghdr *nlh;
-	const char *kind = "";
 
-	nlh = talk(c, begin(c, RTM_GETQDISC, NLM_F_ECHO));
-	mnl_attr_for_each(attr, nlh, sizeof(struct tcmsg)) {
-		if (mnl_attr_get_type(attr) == TCA_KIND)
-			kind = mnl_attr_get_str(attr);
-		if (mnl_attr_get_type(attr) != TCA_STATS2)
-			continue;
-		mnl_attr_for_each_nested(nested, attr)
-			if (mnl_attr_get_type(nested) == TCA_STATS_APP &&
-			    mnl_attr_get_payload_len(nested) == sizeof(st))
-				memcpy(&st, mnl_attr_get_payload(nested), sizeof(st));
-	}
-	if (strcmp(kind, "replay"))
-		fatal("show %s: its qdisc is %s, not replay", c->dev, kind);
+	tc_show(&c->at, &st, sizeof(st));
 	print_xstats(c, &st);
+}
+
+static void carry_out_dualpi2(struct command *c, bool making)
+{
+	if (!making && strcmp(c->at.verb, "show"))
+		fatal("%s: no such command of " DUALPI2_KIND ": make, show", c->at.verb);
+	if (making)
+		dualpi2_make(&c->at, &c->dualpi2);
+	dualpi2_show(&c->at);
 }
 
 static void carry_out(struct command *c)
 {
-	bool making = !strcmp(c->verb, "make");
+	bool making = !strcmp(c->at.verb, "make");
 
-	if (!making && strcmp(c->verb, "change") && strcmp(c->verb, "show"))
-		fatal("%s: no such command: make, change, show", c->verb);
+	if (!making && strcmp(c->at.verb, "change") && strcmp(c->at.verb, "show"))
+		fatal("%s: no such command: make, change, show", c->at.verb);
+	if (is_dualpi2(c)) {
+		carry_out_dualpi2(c, making);
+		return;
+	}
 	if (making)
 		change(c, NLM_F_CREATE | NLM_F_EXCL, true);
 	load(c);
@@ -308,16 +275,14 @@ int main(int argc, char **argv)
 {
 	static char line[LINE_BYTES];
 	struct command c;
-	const int one = 1;
 
 	if (argc > 1)
 		usage_error("%s: takes no arguments, but commands on standard input:\n"
 			    "make|change|show dev=NAME [handle=1:] [stage=queue|delay] [limit_pkts=N] [limit_bytes=N]\n"
-			    "[overhead=N] [file=TABLES] [start_ns=N]", argv[1]);
-	nl = mnl_socket_open(NETLINK_ROUTE);
-	if (!nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID))
-		fatal("netlink: %s", strerror(errno));
-	mnl_socket_setsockopt(nl, NETLINK_EXT_ACK, (void *)&one, sizeof(one));
+			    "[overhead=N] [file=TABLES] [start_ns=N]\n"
+			    "make|show kind=dualpi2 dev=NAME handle=10: parent=1:1 [limit_pkts=N] [target_us=N]\n"
+			    "[tupdate_us=N] [step_us=N] [coupling=N] [ecn_mask=1|3]", argv[1]);
+	tc_open();
 	while (fgets(line, sizeof(line), stdin)) {
 		if (*line == '\n')
 			continue;

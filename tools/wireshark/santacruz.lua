@@ -24,7 +24,8 @@
 --   santacruz.ack_copy      the same of the segment that caused this ACK, 0 none named
 --   santacruz.ack_sn        first sequence number of that segment, as on the wire
 --   santacruz.ack_sn_rel    ... as tcp.seq counts (relative, if Wireshark knows the start)
---   santacruz.timestamp_us  its arrival, microseconds of the receiver's clock modulo 2^32
+--   santacruz.timestamp_us  its arrival, microseconds since a random start, another one in each
+--                           connection, modulo 2^32: only differences mean anything
 --   santacruz.granularity   bytes of data per bit of the window
 --   santacruz.window        the bits, first one leftmost
 --   santacruz.blocks        data beyond the ACK that has arrived, "start-end", end excluded

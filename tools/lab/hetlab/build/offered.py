@@ -9,8 +9,9 @@ from pathlib import Path
 
 from hetlab.build.kernel import Kernel
 from hetlab.errors import LabError, meant
-from hetlab.model import congestion
+from hetlab.model import congestion, dualpi2
 from hetlab.model.job import Job
+from hetlab.model.scenario import WAYS
 
 BUILT_IN = re.compile(r"^tcp_(\w+)\.(file|parm|parmtype)=([^:]*):?(.*)", re.DOTALL)
 ALWAYS = "reno"  # is no module
@@ -96,6 +97,18 @@ def check(jobs: Iterable[Job], have: Offered) -> None:
                 raise LabError(f"{job.name}: {job.cc} has no parameter {name!r}{_choice(name, known)}")
             if fault := known[name].fault(value):
                 raise LabError(f"{job.name}: {job.cc}:{name}={value}: must be {fault}")
+
+
+def check_queues(jobs: Iterable[Job], k: Kernel | None) -> None:
+    """LabError naming the direction whose queue discipline a kernel lacks; None: one of Debian 12 or 13."""
+    if k and f"sch_{dualpi2.KIND}." in (k.out / "modules.builtin.modinfo").read_text():
+        return
+    for job in jobs:
+        for name, link in job.scenario.links.items():
+            for way in WAYS:
+                if link.way(way).aqm == dualpi2.KIND:
+                    place = f"{job.name}: link.{name}.{way}: aqm={dualpi2.KIND!r}"
+                    raise LabError(f"{place}: this kernel lacks it, which came with {dualpi2.SINCE}: --series 7.2")
 
 
 def _choice(word: str, known: Iterable[str]) -> str:

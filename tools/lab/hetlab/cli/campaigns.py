@@ -197,6 +197,7 @@ def virtual(
         k = ported.kernel(err, series, patched, patches=own)
         modules = kernel.modules(err, k, instead=instead)
         offered.check(planned, offered.offered(k, modules))
+        offered.check_queues(planned, k)
         return VirtualRunner(k.executable, modules, machines), identity.hashes(k, modules)
 
     return make_runner
@@ -242,6 +243,7 @@ def still_to_run(planned: list[Job], out: Path | None, series: Series = DEFAULT)
             continue
         modules = kernel.modules(err, k)
         offered.check(group, offered.offered(k, modules))
+        offered.check_queues(group, k)
         if not out:
             waiting += group
             continue
@@ -254,7 +256,8 @@ def still_to_run(planned: list[Job], out: Path | None, series: Series = DEFAULT)
 def emulated(series: str, clock: qemu.Clock, machines: int | None) -> RunnerFactory:
     """Machines under QEMU with one of Debian's kernels."""
 
-    def make_runner(patched: bool, _planned: list[Job]) -> tuple[Runner, dict[str, str]]:
+    def make_runner(patched: bool, planned: list[Job]) -> tuple[Runner, dict[str, str]]:
+        offered.check_queues(planned, None)
         if patched:
             raise LabError("--on vm: Debian's kernels have no Santa Cruz option, which these runs ask for")
         vm = qemu_files.stock(err, series)

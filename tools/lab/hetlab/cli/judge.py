@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -24,6 +24,7 @@ from hetlab.model import jobs
 from hetlab.model.job import Job
 from hetlab.model.jobs import Variant
 from hetlab.model.result import RunResult
+from hetlab.ported.kernel import DEFAULT, Series
 from hetlab.results import store
 from hetlab.results.campaign import Campaign
 
@@ -40,6 +41,7 @@ class Session:
     patches: tuple[Path, ...] = ()
     before: Kept = IN_ITS_DIRECTORY
     cluster: str | None = None
+    series: Series = DEFAULT
 
     def gather(self, cases: Sequence[Case], under_test: Sequence[Entrant]) -> tuple[Found, Campaign]:
         """All runs that the cases need, those that are there taken; seeds until the numbers are sharp."""
@@ -64,7 +66,7 @@ class Session:
             found.setdefault(result.scenario, {}).setdefault(label_of(seen), []).append(seen)
 
         failed: list[tuple[Job, str]] = []
-        place = virtual_on(self.cluster, self.machines, self.patches, store=self.before.store)
+        place = virtual_on(self.cluster, self.machines, self.patches, series=self.series, store=self.before.store)
         planned, campaign = wanting(failed), None
         while planned or campaign is None:
             campaign = carry_out(planned, place, self.out, keep, before=self.before, tell_others=False)
@@ -84,10 +86,12 @@ def without(planned: Sequence[Job], failed: Sequence[tuple[Job, str]]) -> list[J
     return [job for job in planned if _key(job) not in lost]
 
 
-def cells_of(cases: Sequence[Case], under_test: Sequence[Entrant], found: Found) -> list[Cell]:
-    """Every judgement."""
-    labels = [e.label for e in under_test]
-    return [cell for case in cases for cell in judge(case, labels, found[case.id])]
+def cells_of(
+    cases: Sequence[Case], under_test: Sequence[Entrant], found: Found, series: Series = DEFAULT
+) -> list[Cell]:
+    """Every judgement; ranks are of the default kernel."""
+    labels, ranked = [e.label for e in under_test], series == DEFAULT
+    return [replace(cell, ranked=ranked) for case in cases for cell in judge(case, labels, found[case.id])]
 
 
 def cases_table(cases: Sequence[Case]) -> Table:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hetlab.cli.arguments import ClusterOption, JsonOption, PatchOption, StoreOption, VerifyOption
+from hetlab.cli.arguments import ClusterOption, JsonOption, PatchOption, SeriesOption, StoreOption, VerifyOption
 from hetlab.cli.campaigns import err, fail_on, kept
 from hetlab.cli.candidates import variants_of
 from hetlab.cli.tables import show, terminal_width
 from hetlab.errors import LabError
 from hetlab.paths import BUILD
+from hetlab.ported.kernel import DEFAULT, Series
 
 if TYPE_CHECKING:
     from hetlab.cli.judge import Session
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 
 
 SEEDS, QUICK_SEEDS = 5, 3
+MostOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="K", min=2, max=100, help=f"seeds at most, where they differ; default: {SEEDS}, --quick {QUICK_SEEDS}"
+    ),
+]
+OutOption = Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/judge, build/judge-SERIES")]
 
 
 @dataclass(frozen=True)
@@ -65,18 +73,11 @@ def command(
     suite: Annotated[str, typer.Option(metavar="NAME", help="a published suite instead: bbr, c4, tcpeval")] = "",
     compare: Annotated[bool, typer.Option("--compare", help="two: what got better or worse from the first")] = False,
     matrix: Annotated[bool, typer.Option("--matrix", help="no cases: each beside each other, shares and harm")] = False,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K",
-            min=2,
-            max=100,
-            help=f"seeds at most, where they differ; default: {SEEDS}, --quick {QUICK_SEEDS}",
-        ),
-    ] = None,
+    seeds: MostOption = None,
     limits: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML: what decides the exit status")] = None,
     patch: PatchOption = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="results; default build/judge")] = None,
+    series: SeriesOption = DEFAULT,
+    out: OutOption = None,
     store: StoreOption = None,
     verify: VerifyOption = 0,
     cluster: ClusterOption = None,
@@ -106,15 +107,18 @@ def command(
     if list_:
         show(judging.cases_table(named))
         return
+    named = _runnable(named, series, case or [])
     printing = Printing(as_json, _kind(csv=csv, parquet=parquet, markdown=markdown, latex=latex), output)
-    under_test = _under_test(ccs or [], compare, patch or ())
+    under_test = _under_test(ccs or [], compare, patch or (), series)
     most = seeds or (QUICK_SEEDS if quick else SEEDS)
     before = kept(store, verify, again=False)
-    session = judging.Session(out or BUILD / "judge", machines, most, tuple(patch or ()), before, cluster)
+    where = out or BUILD / ("judge" if series == DEFAULT else f"judge-{series}")
+    session = judging.Session(where, machines, most, tuple(patch or ()), before, cluster, series)
     if matrix:
         _matrix(session, under_test, as_json)
     else:
         asked = [*(ccs or []), *["--compare"] * compare, *(word for p in patch or () for word in ("--patch", str(p)))]
+        asked += [] if series == DEFAULT else ["--series", series]
         _judge(session, named, under_test, asked, printing, own)
 
 
@@ -126,12 +130,24 @@ def _kind(**given: bool) -> str:
     return kinds[0] if kinds else ""
 
 
-def _under_test(ccs: list[str], compare: bool, patches: Sequence[Path]) -> "list[Entrant]":
+def _runnable(named: "Sequence[Case]", series: Series, names: Sequence[str]) -> "list[Case]":
+    """Cases that this Linux can run; the others are named on stderr."""
+    from hetlab.judge.case import of_series
+
+    found = of_series(named, series, names)
+    if left := [f"{case.id} (--series {case.series})" for case in named if case not in found]:
+        err.print(f"hetlab: not of Linux {series}, left out: {', '.join(left)}")
+    if not found:
+        raise LabError(f"judge: none of these cases is of Linux {series}")
+    return found
+
+
+def _under_test(ccs: list[str], compare: bool, patches: Sequence[Path], series: Series) -> "list[Entrant]":
     from hetlab.judge.plan import entrants
 
     if not ccs:
         raise LabError("judge: name congestion controls, or --list")
-    found = entrants(variants_of(ccs, patches=patches))
+    found = entrants(variants_of(ccs, patches=patches, series=series))
     if compare and len(found) != 2:
         raise LabError(f"--compare: takes two congestion controls, not {len(found)}")
     return found
@@ -152,7 +168,8 @@ def _judge(
 
     compare = "--compare" in asked
     found, campaign = session.gather(named, under_test)
-    cells, labels = cells_of(named, under_test, found), [e.label for e in under_test]
+    cells = cells_of(named, under_test, found, session.series)
+    labels = [e.label for e in under_test]
     changes = differences(cells, *labels) if compare else []
     if compare:
         printing.changes(changes)

@@ -17,13 +17,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hetlab.emulation.link import HetLink
+from hetlab.emulation import replay
+from hetlab.emulation.link import HetLink, start_replay
 from hetlab.emulation.modules import SEED_FILE, Parameters, n_op_pkts, require_cc, set_seed
+from hetlab.emulation.qdiscs import shown
 from hetlab.emulation.skew import skew
 from hetlab.emulation.topo import HetNet, Network
 from hetlab.emulation.tracefs import Recording
 from hetlab.emulation.waiting_tc import WaitingTc
 from hetlab.errors import LabError
+from hetlab.model import dualpi2
 from hetlab.model.event import Change
 from hetlab.model.flow import QUIC_CCS, Flow
 from hetlab.model.job import Job
@@ -278,7 +281,7 @@ class Run:
                 return []
             node, dev = point
             if node.name not in seen:
-                seen[node.name] = json.loads(node.cmd("tc -s -j qdisc show") or "[]")
+                seen[node.name] = counted(node)
             return [q for q in seen[node.name] if q["dev"] == dev]
 
         def stats(point: tuple[Any, str] | None, **wanted: Any) -> dict[str, Any] | None:
@@ -302,6 +305,16 @@ class Run:
             if proc.poll() is None:
                 proc.kill()
                 proc.communicate()
+
+
+def counted(node: Any) -> list[dict[str, Any]]:
+    """All qdiscs of a node with their counters; of dualpi2 tc knows the common ones alone."""
+    found = shown(node.cmd("tc -s -j qdisc show"))
+    lines = {i: f"show kind={q['kind']} dev={q['dev']} handle={q['handle']}" for i, q in enumerate(found)}
+    asked = {i: line for i, line in lines.items() if found[i]["kind"] == dualpi2.KIND}
+    said = replay.answers(start_replay(node, list(asked.values()))) if asked else []
+    own = dict(zip(asked, said, strict=True))
+    return [q | own.get(i, {}) for i, q in enumerate(found)]
 
 
 def run_job(job: Job, dismantle: bool = True) -> None:

@@ -4,7 +4,6 @@
 What tc reports afterwards is compared with what was asked for; any difference aborts the run.
 """
 
-import json
 import os
 import shlex
 from collections.abc import Callable, Collection, Iterable
@@ -15,8 +14,9 @@ from mininet.link import Intf, Link
 from mininet.node import Node
 
 from hetlab.emulation import filters, lacking, replay
-from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs
+from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, plan, rate_qdiscs, shown
 from hetlab.errors import LabError
+from hetlab.model import dualpi2
 from hetlab.model.link import Direction, Loss
 from hetlab.model.trace import Trace
 
@@ -45,8 +45,10 @@ def _help(said: str) -> str:
     if not lacking.SURELY.search(said):
         return ""
     release = os.uname().release
-    if "hetreplay: make" in said:
+    if f"hetreplay: make {replay.KIND}" in said:
         return f"This kernel, {release}, lacks the module sch_replay. {replay.NOTES}, then insmod\n"
+    if f"hetreplay: make {dualpi2.KIND}" in said:
+        return f"This kernel, {release}, lacks the module sch_dualpi2, which came with {dualpi2.SINCE}\n"
     return f"This kernel, {release}, lacks one of the modules {MODULES}. {lacking.advice(release)}\n"
 
 
@@ -127,7 +129,8 @@ class HetLink(Link):
         """Configure one end and read it back."""
         ip = [f"link set {dev} mtu {self.mtu} up"]
         own = [q for q in (*near, *far) if q.tables]
-        batch = [f"qdisc add dev {q.dev} {q.args}" for q in (*near, *far) if not q.tables]
+        below = [f"make dev={q.dev} {q.args}" for q in (*near, *far) if q.by_hetreplay and not q.tables]
+        batch = [f"qdisc add dev {q.dev} {q.args}" for q in (*near, *far) if not q.by_hetreplay]
         if far:
             ifb = _ifb(dev)
             ip += [f"link add {ifb} type ifb", f"link set {ifb} mtu {self.mtu} up"]
@@ -150,18 +153,20 @@ class HetLink(Link):
                 lines.append(f"{shlex.quote(replay.program())} <<REPLAY\n{made}\nREPLAY")
             if batch or own:
                 lines += ["tc -j -batch - <<BATCH", *batch, "qdisc show", "BATCH"]
+            if below:
+                lines += [f"{shlex.quote(replay.program())} <<REPLAY", *below, "REPLAY"]
             out = shell(node, "\n".join(lines))
         if not batch and not own:
             return
-        self._compare(node, (*near, *far), json.loads(out[out.index("[{") :]), replay.answers(out))
+        self._compare(node, (*near, *far), shown(out), replay.answers(out))
 
     @staticmethod
     def _compare(node: Node, wanted: Iterable[Qdisc], got: Qdiscs, own: Qdiscs) -> None:
         """LabError where tc (of ours hetreplay) says another thing than what was asked for."""
         for want in wanted:
-            wrong = mismatch(want, [q for q in (own if want.tables else got) if q["dev"] == want.dev])
+            wrong = mismatch(want, [q for q in (own if want.by_hetreplay else got) if q["dev"] == want.dev])
             if wrong:
-                who = "hetreplay" if want.tables else "tc"
+                who = "hetreplay" if want.by_hetreplay else "tc"
                 raise LabError(f"{node.name}: {who} did not take {want.args!r} on {want.dev}: {wrong}")
 
     def change(
@@ -194,7 +199,8 @@ class HetLink(Link):
             if new_mbit is not None and way.rate_at_once:
                 self._load(node, dev, replay.changed_rate(new_mbit), replayer or start_replay)
             elif new_mbit is not None:
-                self._change(node, rate_qdiscs(way, self.mtu, dev), tc or start_tc)
+                new = [q for q in rate_qdiscs(way, self.mtu, dev) if not q.by_hetreplay]  # dualpi2 knows no rate
+                self._change(node, new, tc or start_tc)
             if values.keys() - {"rate_mbit"}:
                 point = self.impair_point(ahead)
                 if not point:
@@ -211,7 +217,7 @@ class HetLink(Link):
     def _change(self, node: Node, new: list[Qdisc], tc: TcRunner) -> None:
         """Give the qdiscs of a stage new arguments and read them back."""
         out = tc(node, [*(f"qdisc change dev {q.dev} {q.args}" for q in new), f"qdisc show dev {new[0].dev}"])
-        got = json.loads(out[out.index("[{") :])
+        got = shown(out)
         for want in new:
             wrong = mismatch(want, got)
             if wrong:

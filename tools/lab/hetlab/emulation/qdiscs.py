@@ -6,7 +6,7 @@ behind it: in a single netem, packets in flight would count against the queue.
 
     fifo   netem rate R -14 limit queue+1    (exact drop-tail, within 1 us)
     trace  replay, or replay + the AQM       (see hetlab.emulation.replay)
-    AQM    tbf + the AQM                     (one packet leaves early)
+    AQM    tbf + the AQM                     (one packet leaves early; dualpi2 by hetreplay)
     delay, jitter, loss   netem on an ifb at the receiving end
     policer, ECN bleaching, black hole   a BPF program before that netem
 
@@ -15,11 +15,14 @@ A host that sends has its rate on the receiving end too, behind the delay
 no back-pressure, like a host behind a switch.
 """
 
+import json
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from hetlab.emulation import replay
+from hetlab.model import dualpi2
 from hetlab.model.limits import in_range
 from hetlab.model.link import AQMS, Direction, Loss
 from hetlab.model.trace import Trace
@@ -29,17 +32,31 @@ DELAY_LIMIT_PKTS = 1_000_000
 CAKE_FILTERS = {False: "disabled", True: "enabled"}  # as tc shows them
 # In netem a rate keeps the order of packets; this one costs a full packet 0.1 us
 ORDERLY_BIT = 100_000_000_000
+# What tc puts between the braces of a qdisc that it does not know, also into JSON
+UNKNOWN = re.compile(r"\[Unknown qdisc, optlen=\d+\] ")
 
 
 @dataclass(frozen=True)
 class Qdisc:
-    """A tc command (without ``tc qdisc add``) and what must be read back; with ``tables`` one of hetreplay."""
+    """A tc command (without ``tc qdisc add``), or one of hetreplay, and what must be read back."""
 
     dev: str
     args: str
     kind: str
     expect: dict[str, Any]
     tables: Trace | None = None
+
+    @property
+    def by_hetreplay(self) -> bool:
+        """Whether tc does not know it: it has tables, or is dualpi2."""
+        return self.tables is not None or self.kind == dualpi2.KIND
+
+
+def shown(said: str) -> list[dict[str, Any]]:
+    """What tc -j shows of qdiscs, among other lines."""
+    text = UNKNOWN.sub("", said)
+    found: list[dict[str, Any]] = json.JSONDecoder().raw_decode(text, text.index("[{"))[0]
+    return found
 
 
 def rate_qdiscs(d: Direction, mtu: int, dev: str) -> list[Qdisc]:
@@ -94,6 +111,8 @@ def _tbf(d: Direction, mtu: int, dev: str, bit: int) -> Qdisc:
 
 def _aqm(d: Direction, mtu: int, dev: str, rate_mbit: float) -> Qdisc:
     """The AQM below the shaper; RED takes thresholds in packets of mtu bytes."""
+    if d.aqm == dualpi2.KIND:
+        return _dualpi2(d, dev)
     parent = f"parent 1:1 handle 10: {d.aqm}"
     if d.aqm != "red":
         step, expect = _step(d)
@@ -113,6 +132,15 @@ def _aqm(d: Direction, mtu: int, dev: str, rate_mbit: float) -> Qdisc:
         "red",
         {"limit": limit, "min": low * size, "max": high * size},
     )
+
+
+def _dualpi2(d: Direction, dev: str) -> Qdisc:
+    """The coupled queues, for classic and for L4S packets; what is not given is the kernel's default."""
+    wanted = {"limit_pkts": d.limit_pkts} | dualpi2.wanted(d.aqm_options)
+    if d.mark_above_ms is not None:
+        wanted["step_us"] = round(d.mark_above_ms * 1000)
+    words = " ".join(f"{key}={value}" for key, value in wanted.items())
+    return Qdisc(dev, f"kind={dualpi2.KIND} parent=1:1 handle=10: {words}", dualpi2.KIND, dict(wanted))
 
 
 def _step(d: Direction) -> tuple[dict[str, str | int | float], dict[str, int]]:

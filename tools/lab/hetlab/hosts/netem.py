@@ -20,6 +20,7 @@ from hetlab.emulation import lacking
 from hetlab.emulation.qdiscs import Qdisc, delay_qdisc, mismatch, rate_qdiscs
 from hetlab.errors import LabError
 from hetlab.hosts.connection import Refusal
+from hetlab.model import dualpi2
 from hetlab.model.graph import shortest_path
 from hetlab.model.keys import as_plain
 from hetlab.model.link import Direction, Loss
@@ -54,6 +55,8 @@ def one_way(sc: Experiment, links: list[tuple[str, bool]]) -> Way:
     if filtered := [f"link.{n}" for n, w, _mtu in ways if w.filtered]:
         names = ", ".join(filtered)
         raise LabError(f"{sc.name}: --netem: no policer, ecn_bleach or blackhole_above_bytes on real hosts: {names}")
+    if unknown := [f"link.{n}" for n, w, _mtu in ways if w.aqm == dualpi2.KIND]:
+        raise LabError(f"{sc.name}: --netem: tc of Debian 12 and 13 cannot make dualpi2: {', '.join(unknown)}")
     odd = [(n, w) for n, w, _mtu in ways if w.loss.model == "gemodel" or any(getattr(w, key) for key in ODD)]
     if len(odd) > 1:
         names = ", ".join(f"link.{n}" for n, _w in odd)

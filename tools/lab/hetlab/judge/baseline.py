@@ -43,11 +43,11 @@ def rows(path: Path = PATH) -> Iterable[dict[str, Any]]:
 
 
 def rank(cell: Cell, path: Path = PATH) -> Rank | None:
-    """Place of a verdict; None where no limit says what is better, or nothing is known."""
+    """Place of a verdict; None where no limit says what is better, or nothing is known of that kernel."""
     known = read(path).get((cell.case.id, cell.judgement.text), {})
     others = [value for cc, value in known.items() if cc not in ours() and cc != cell.cc]
     wants = direction(cell.case, cell.judgement)
-    if cell.ours is None or not others or wants is None:
+    if cell.ours is None or not cell.ranked or not others or wants is None:
         return None
     mine = cell.ours.median
     ahead = [v for v in others if abs(v - mine) > LEAST * max(abs(v), abs(mine)) and (v > mine) == (wants == "high")]

@@ -6,6 +6,7 @@
 gets in the same place.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -90,6 +91,7 @@ class Case(Checked):
     covers: Annotated[str, Key("cases of the suites that it stands for")] = ""
     quick: Annotated[bool, Key("part of the quick set")] = False
     cost_s: Annotated[float, Key("seconds of a CPU that one run takes, about")] = 3
+    series: Annotated[Literal["", "6.1", "6.12", "7.2"], Key("Linux that it needs; empty: any")] = ""
     judge: Annotated[tuple[Judgement, ...], Key("what is asked")]
     path: Annotated[str, Key("its file, with @ and a variant")] = ""
 
@@ -164,6 +166,14 @@ def select(names: list[str], groups: list[str], quick: bool, suite: str = "") ->
     named = {i for n in names for i in ([n] if n in ids else [c for c in ids if c.startswith(n)])}
     chosen = [c for c in cases if (c.quick if quick else not names) or c.id in named]
     return [c for c in chosen if not groups or any(in_group(c, g) for g in groups)]
+
+
+def of_series(chosen: Sequence[Case], series: str, names: Sequence[str] = ()) -> list[Case]:
+    """Those that a Linux can run; LabError where a name is of one that it cannot."""
+    for case in chosen:
+        if case.series not in ("", series) and any(case.id == name for name in names):
+            raise LabError(f"--case {case.id}: needs --series {case.series}")
+    return [case for case in chosen if case.series in ("", series)]
 
 
 def in_group(case: Case, word: str) -> bool:

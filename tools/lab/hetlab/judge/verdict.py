@@ -86,6 +86,7 @@ class Cell:
     word: Word
     ours: Estimate | None = None
     limit: float | None = None
+    ranked: bool = True  # on the kernel that the shipped medians are of
 
 
 Runs = Mapping[str, Sequence[Seen]]  # by label of the congestion control under test

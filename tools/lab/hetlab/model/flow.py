@@ -77,7 +77,7 @@ class Flows(Workload, Traffic):
             raise ModelError(f"stack = one of {', '.join(QUIC_CCS)}: for quic flows, and needed there")
         if self.stack is not None and self.cc not in {None, *QUIC_CCS[self.stack]}:
             raise ModelError(f"cc={self.cc!r}: {self.stack} has {', '.join(QUIC_CCS[self.stack])}")
-        if self.cc is not None and not _is_cc_name(self.cc):
+        if self.cc is not None and not is_cc_name(self.cc):
             raise ModelError(f"cc={self.cc!r}: a name of a to z, 0 to 9, _; at most 15 characters")
         if self.workload is not None and self.rate_share is not None:
             raise ModelError(f"rate_share does not apply to workload={self.workload!r}")
@@ -110,5 +110,6 @@ class Flow(Workload, Traffic):
         return words | workload.told(self, end, seed)
 
 
-def _is_cc_name(text: str) -> bool:
+def is_cc_name(text: str) -> bool:
+    """Whether the kernel would take it as a name."""
     return 0 < len(text) <= 15 and all(c == "_" or (c.isascii() and (c.islower() or c.isdigit())) for c in text)

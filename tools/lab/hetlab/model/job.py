@@ -65,8 +65,9 @@ class Job(Checked):
 
     @property
     def ccs(self) -> set[str]:
-        """Congestion controls of its TCP flows."""
-        return {self.cc_of(flow.cc) for flow in self.scenario.flows if flow.proto == "tcp"}
+        """Congestion controls of its TCP flows, and of who listens where a route says so."""
+        routed = {text.split("congctl ")[1].split()[0] for text in self.scenario.route.values() if "congctl " in text}
+        return routed | {self.cc_of(flow.cc) for flow in self.scenario.flows if flow.proto == "tcp"}
 
     @property
     def modules(self) -> list[str]:

@@ -4,16 +4,17 @@
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
+from hetlab.model import dualpi2
 from hetlab.model.keys import Checked, Key, ModelError
 
-Aqm = Literal["fifo", "red", "fq_codel", "codel", "pie", "fq", "cake"]
+Aqm = Literal["fifo", "red", "fq_codel", "codel", "pie", "fq", "cake", "dualpi2"]
 QUEUE_PKTS = 1000
 POLICED_MS, MOST_POLICED_BYTES = 100, 10**9  # what a policer lets pass at once, without police_burst_bytes
 
 
 @dataclass(frozen=True)
 class AqmTraits:
-    """What differs between queue disciplines; DualPI2 will be one more row of AQMS."""
+    """What differs between queue disciplines."""
 
     step: str = ""  # option of tc(8) that marks what has waited longer; empty: it has no step
     marks: tuple[str, ...] = ()  # its counters of packets that it marked CE
@@ -29,6 +30,8 @@ AQMS: dict[Aqm, AqmTraits] = {
     # Its ce_threshold is no step: since Linux 6.7 up to eight packets pass it unseen, at 10 Mbit/s 10 ms of queue
     "fq": AqmTraits(marks=("ce_mark",)),
     "cake": AqmTraits(marks=("ecn_mark",)),
+    # Its step is of the L4S queue alone; steps are counted apart from marks by probability, of both queues
+    "dualpi2": AqmTraits("step_thresh", ("ecn_mark", "step_marks")),
 }
 
 
@@ -139,6 +142,8 @@ class Direction(Checked):
             raise ModelError(f"mark_above_ms={self.mark_above_ms:g} needs an aqm with a step ({able}), not {self.aqm}")
         if self.mark_above_ms is not None and AQMS[self.aqm].step in self.aqm_options:
             raise ModelError(f"give mark_above_ms or the aqm_options' {AQMS[self.aqm].step}, not both")
+        if self.aqm == dualpi2.KIND:
+            dualpi2.wanted(self.aqm_options)
         if self.reorder_gap_pkts is not None and not self.reorder_percent:
             raise ModelError(f"reorder_gap_pkts={self.reorder_gap_pkts} needs reorder_percent")
         if self.police_burst_bytes is not None and self.police_mbit is None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from hetlab.errors import meant
 from hetlab.model.event import RATE_CHANGES, Change, Event
-from hetlab.model.flow import Flow, Flows
+from hetlab.model.flow import Flow, Flows, is_cc_name
 from hetlab.model.graph import shortest_path
 from hetlab.model.keys import Checked, Key, ModelError
 from hetlab.model.link import Direction, Link
@@ -34,11 +34,14 @@ class Route(Checked):
     ssthresh_pkts: Annotated[int | None, Key("initial slow start threshold", "initcwnd")] = None
     quickack: Annotated[bool | None, Key("acknowledge each segment at once")] = None
     rto_min_ms: Annotated[int | None, Key("shortest retransmission timeout", low=1, high=60_000)] = None
+    congctl: Annotated[str | None, Key("congestion control of who listens there; dctcp gets ECN by it")] = None
 
     def check(self) -> None:
         """Refuse what does not fit together: ModelError."""
         if self.cwnd_max_pkts is not None and self.cwnd_max_bdp is not None:
             raise ModelError("give cwnd_max_pkts or cwnd_max_bdp, not both")
+        if self.congctl is not None and not is_cc_name(self.congctl):
+            raise ModelError(f"congctl={self.congctl!r}: a name of a to z, 0 to 9, _; at most 15 characters")
 
     def spell(self, bdp_pkts: float = 0) -> str:
         """In the words of ip-route(8); ``bdp_pkts`` is what cwnd_max_bdp counts."""
@@ -53,6 +56,8 @@ class Route(Checked):
             words.append(f"quickack {int(self.quickack)}")
         if self.rto_min_ms:
             words.append(f"rto_min {self.rto_min_ms}ms")
+        if self.congctl:
+            words.append(f"congctl {self.congctl}")
         return " ".join(words)
 
 
