@@ -246,9 +246,9 @@ def test_same_seed_same_bytes(tmp_path: Path, run_json: Run) -> None:
 
 
 def test_measuring_moves_no_packet(tmp_path: Path, run_json: Run) -> None:
-    """Packets that leave at whole milliseconds, as samples are taken, come to the same nanosecond however many there are.
+    """Packets that leave at whole milliseconds, as samples are taken, come when they came, however many those are.
 
-    Until the end, when a socket is closed under packets that still arrive.
+    To the nanosecond, until the end, when a socket is closed under packets that still arrive.
     """
     seen = []
     for queue_ms, sample_ms in ((10, 100), (100, 100), (25, 20)):
