@@ -128,7 +128,7 @@ $(PACKED): $(PACK)
 endif
 
 check:
-	@tools/setup.sh --check --vm
+	@tools/setup.sh --check --vm --room 16
 	@$(MAKE) --no-print-directory kernels
 	@$(BUILD)/venv/bin/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 

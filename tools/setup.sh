@@ -42,7 +42,7 @@ CLUSTER_PACKAGES=(crun mmdebstrap munge openssh-client openssh-server podman slu
 usage()
 {
 	cat <<-EOF
-	usage: tools/setup.sh [--check] [--vm] [--quic] [--cluster] [--bench] [--help]
+	usage: tools/setup.sh [--check] [--vm] [--quic] [--cluster] [--bench] [--room GB] [--help]
 	  Installs Debian packages (needs root when one is missing) and makes the
 	  Python environment build/venv ($VENV_MB MB).
 	  --check   also what 'make check' needs (compilers, headers, linters)
@@ -52,6 +52,7 @@ usage()
 	  --quic    also the QUIC stacks quic-go, quinn and aioquic, built to build/quic
 	            (docs/quic.md): 3 minutes; needs Rust $RUST_MIN and Go $GO_MIN or later,
 	            which fetches the Go that quic-go wants
+	  --room GB stop unless build takes so much or has so much room to grow to (1..999)
 	  HETCC_BUILD=DIR (an absolute path) in the environment: a directory to use
 	  instead of build, here and by make and tools/hetlab; for those who share
 	  a checkout that they may not write to.
@@ -87,6 +88,19 @@ install_packages()
 		tail -n 20 "$BUILD/apt.log" >&2
 		return 1
 	}
+}
+
+# room_for GB: hours of work end badly on a full disk; what build takes already is there
+room_for()
+{
+	local free_mb taken_mb
+
+	free_mb=$(df -Pm "$BUILD" | awk 'NR == 2 { print $4 }')
+	taken_mb=$(du -sm "$BUILD" | cut -f 1)
+	if [ $((free_mb + taken_mb)) -lt $(($1 * 1024)) ]; then
+		echo "setup: this needs $1 GB in $BUILD, which takes $taken_mb MB and has $free_mb MB free" >&2
+		return 1
+	fi
 }
 
 # Tests have servers of their own: the packages would start theirs on this machine.
@@ -215,8 +229,9 @@ make_s3()
 
 wanted=("${PACKAGES[@]}")
 steps=(make_venv)
-for arg in "$@"; do
-	case $arg in
+room_gb=
+while [ $# -gt 0 ]; do
+	case $1 in
 	--help | -h) usage; exit 0 ;;
 	--check)
 		wanted+=("${CHECK_PACKAGES[@]}")
@@ -232,14 +247,21 @@ for arg in "$@"; do
 		wanted+=("${CLUSTER_PACKAGES[@]}")
 		steps+=(make_s3)
 		;;
+	--room)
+		[[ ${2:-} =~ ^[1-9][0-9]{0,2}$ ]] || { echo "setup: --room ${2:-}: not 1..999 GB" >&2; exit 2; }
+		room_gb=$2
+		shift
+		;;
 	*) usage >&2; exit 2 ;;
 	esac
+	shift
 done
 
 if ! mkdir -p "$BUILD" 2>/dev/null || [ ! -w "$BUILD" ]; then
 	echo "setup: $BUILD: you cannot write there; set HETCC_BUILD=DIR, a directory of your own, to use instead" >&2
 	exit 1
 fi
+[ -z "$room_gb" ] || room_for "$room_gb"
 install_packages "${wanted[@]}"
 for step in "${steps[@]}"; do
 	"$step"

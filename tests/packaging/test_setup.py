@@ -158,3 +158,20 @@ def test_no_source_is_ignored(name: str) -> None:
     path = TOP / "tools" / "quic" / name
     assert path.is_file()
     assert call("git", "-C", TOP, "check-ignore", "--no-index", path).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "status"), [(("--room", "2"), 1), (("--room", "1"), 0), (("--room", "0"), 2), (("--room",), 2)]
+)
+def test_a_disk_with_too_little_room(tree: Path, words: tuple[str, ...], status: int) -> None:
+    """Said before anything is installed or built; what build takes already counts."""
+    df, build = tree.parent / "bin" / "df", tree / "build"
+    df.write_text("#!/bin/sh\necho Filesystem 1M-blocks Used Available\necho disk 9999 8979 1020 89% /\n")
+    df.chmod(0o755)
+    build.mkdir()
+    (build / "taken").write_bytes(b"x" * (5 << 20))
+    done = call(tree / "tools" / "setup.sh", *words, **fakes(tree))
+    assert done.returncode == status
+    assert (build / "venv").exists() == (status == 0)
+    if status == 1:
+        assert "needs 2 GB" in done.stderr and "has 1020 MB free" in done.stderr
