@@ -31,7 +31,7 @@ def test_rebase_follows_the_patch_or_stops(change: str, monkeypatch: pytest.Monk
     """A changed patch arrives in the generated one; where it conflicts nothing is generated."""
     old, new = {
         "nothing": ("", ""),
-        "what is merged": ("+#define TCP_SC_MAX_LOOK\t\t32\t", "+#define TCP_SC_MAX_LOOK\t\t33\t"),
+        "what is merged": ("+#define TCP_SC_MAX_LOOK\t\t16\t", "+#define TCP_SC_MAX_LOOK\t\t17\t"),
         "what conflicts": ("!tcp_rsk_used_ao(req);", "!!tcp_rsk_used_ao(req);"),
     }[change]
     truth = rebase.TRUTH.read_text()

@@ -36,6 +36,19 @@ def test_counts_repeat_and_off_costs_next_to_nothing() -> None:
     assert used["tcp_sc_rcv"] > 10
 
 
+def many_runs(variant: str) -> dict[str, float]:
+    """A receiver with 500 runs of one byte: its work does not grow with more of them."""
+    words = option_steps.runs(option_steps.VARIANTS[variant][1]).command[:-1]
+    case = option_steps.Case("runs", (*words, "550"), 500, 20)
+    return option_steps.measure(Console(stderr=True), variant, case)
+
+
+def test_many_runs_cost_a_receiver_little() -> None:
+    """4500 instructions are 1.5 us at one a cycle and 3 GHz; a run too short for a bit costs no division."""
+    more = sum(many_runs("in use").values()) - sum(many_runs("unpatched").values())
+    assert 1000 < more < 4500
+
+
 def test_too_few_packets_are_an_error() -> None:
     case = option_steps.Case("transfer", option_steps.transfer("-").command, 1_000_000, 1)
     with pytest.raises(option_steps.LabError, match="ended too early"):

@@ -31,11 +31,13 @@ GRO_NS = "/sys/class/net/s0/gro_flush_timeout"
 MERGE = f"ethtool -K s0 gro on; unshare -m sh -c 'mount -t sysfs none /sys; echo 300000 >{GRO_NS}'"
 
 
-def _window(setup: Setup, lost: Callable[[int], bool], merge: bool = False, warm: int = WARM_BYTES) -> Outcome:
+def _window(
+    setup: Setup, lost: Callable[[int], bool], merge: bool = False, warm: int = WARM_BYTES, window: int = WINDOW_BYTES
+) -> Outcome:
     """One window of data, sent at once, of which some segments are lost; the server may merge what comes (GRO)."""
 
     def inside(at: int) -> bool:
-        return warm <= at < warm + WINDOW_BYTES and lost((at - warm) // SEGMENT)
+        return warm <= at < warm + window and lost((at - warm) // SEGMENT)
 
     with network(setup) as net:
         if merge:
@@ -43,7 +45,7 @@ def _window(setup: Setup, lost: Callable[[int], bool], merge: bool = False, warm
         talk = Talk(net, Flow(), Holes(inside))
         good = talk.exchange(warm, 1000)
         talk.wait(1)
-        good = good and talk.exchange(WINDOW_BYTES, 1000) and talk.exchange(REST_BYTES, REST_BYTES)
+        good = good and talk.exchange(window, 1000) and talk.exchange(REST_BYTES, REST_BYTES)
         return talk.finish(good)
 
 
@@ -93,6 +95,21 @@ def _holes(report: Report, lost: Callable[[], Callable[[int], bool]], grows: boo
 @case("4 MB: every other segment lost", group="holes")
 def every_other(report: Report) -> None:
     _holes(report, lambda: lambda i: bool(i % 2), False)
+
+
+@case("100 segments: every other one lost", group="holes")
+def every_other_in_reach(report: Report) -> None:
+    """In reach of a fine window ACKs are compressed, and each stands for more runs than a receiver looks at."""
+
+    def run(client: int) -> Outcome:
+        both = replace(SETUP, client=client, server=client)
+        return _window(both, lambda i: bool(i % 2), window=100 * SEGMENT)
+
+    ours, plain = run(1), run(0)
+    _said(report, ours, judge(report, ours)[1])
+    _said(report, plain, judge(report, plain, NONE)[1])
+    again = [o.counters[0]["RetransSegs"] for o in (ours, plain)]
+    report.expect(again[0] <= 1.2 * again[1], f"{again[0]} segments retransmitted, with SACK {again[1]}")
 
 
 @case("4 MB: 30 % lost at random", group="holes")

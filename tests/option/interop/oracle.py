@@ -34,7 +34,7 @@ MAX_COPY = 15
 LONGEST_SEGMENT = 65535
 ALIGNED_ECHO = 16
 ALIGNED_BLOCK = 12  # a SACK option of one block
-LOOKED_AT = 32  # segments of its queue that a receiver looks at, beside its newest runs
+LOOKED_AT = 16  # segments of its queue that a receiver looks at, beside its newest runs
 
 
 class Ranges:
