@@ -128,7 +128,7 @@ $(PACKED): $(PACK)
 endif
 
 check:
-	@tools/setup.sh --check --vm --room 16
+	@tools/setup.sh --check --vm --room 12
 	@$(MAKE) --no-print-directory kernels
 	@$(BUILD)/venv/bin/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
