@@ -96,6 +96,7 @@ room_for()
 	local free_mb taken_mb
 
 	free_mb=$(df -Pm "$BUILD" | awk 'NR == 2 { print $4 }')
+	[ "$free_mb" -lt $(($1 * 1024)) ] || return 0
 	taken_mb=$(du -sm "$BUILD" | cut -f 1)
 	if [ $((free_mb + taken_mb)) -lt $(($1 * 1024)) ]; then
 		echo "setup: this needs $1 GB in $BUILD, which takes $taken_mb MB and has $free_mb MB free" >&2
