@@ -58,10 +58,10 @@ def transfer(mode: str) -> Case:
     return Case("transfer", (str(HERE / "option_cost_guest.sh"), mode, str(BYTES), "none", "-"), 1500, 300)
 
 
-def runs(mode: str) -> Case:
+def runs(mode: str, count: int = RUNS) -> Case:
     """A peer that leaves out every other byte; the counted packets are further ones of its kind."""
-    words = (str(VENV / "bin" / "python"), str(HERE / "option_runs_guest.py"), mode, str(RUNS + 50))
-    return Case("runs", words, RUNS, 20)
+    words = (str(VENV / "bin" / "python"), str(HERE / "option_runs_guest.py"), mode, str(count + 50))
+    return Case("runs", words, count, 20)
 
 
 CASES = {"transfer": transfer, "runs": runs}
