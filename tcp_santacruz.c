@@ -56,7 +56,7 @@
  * - in small windows pairs of packets, to know the queue	santacruz_pace
  * - after silence the window of before, paced		santacruz_after_idle
  *
- * Not safe to rely on: with loss and small windows, or a pipe of 10^4 packets, it is as
+ * Not safe to rely on: with loss and small windows, or a pipe of 10^3 packets, it can be as
  * slow as CUBIC (docs/santacruz.md).
  */
 #include <linux/module.h>
@@ -678,12 +678,14 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 		santacruz_nobody_else(sc);
 }
 
+/* What losses have shown is of the path before */
 static void santacruz_longer_path(struct sock *sk, u32 level_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
 	santacruz_raise_base(sc, level_us);
 	sc->lowering = 0;
+	sc->prior = 0;
 	santacruz_set_window(sk, max_t(u32, sc->before, sc->window));
 }
 

@@ -261,8 +261,11 @@ static inline u32 loss_delay_fade(u32 count)
 /**
  * loss_delay_round() - a round is over
  * @e: estimator
- * @level_us: the least that a packet of it had to wait
+ * @level_us: the least that a packet of it had to wait, 0..2^26
  * @pkts: packets of it: a single one may have waited for a delayed ACK
+ *
+ * Where all of them waited longer than the mean, it is too old: a path that got longer
+ * would take ten rounds to show in it. Never above 2^5 * 2^26.
  */
 static inline void loss_delay_round(struct loss_delay *e, u32 level_us, u32 pkts)
 {
@@ -270,8 +273,10 @@ static inline void loss_delay_round(struct loss_delay *e, u32 level_us, u32 pkts
 	e->pkts = loss_delay_fade(e->pkts);
 	e->lost = loss_delay_fade(e->lost);
 	e->high_us -= e->high_us >> LOSS_DELAY_FADE_SHIFT;
-	if (pkts >= LOSS_DELAY_ROUND_PKTS)
-		e->high_us = max(e->high_us, level_us);
+	if (pkts < LOSS_DELAY_ROUND_PKTS)
+		return;
+	e->high_us = max(e->high_us, level_us);
+	e->sum_us = max(e->sum_us, level_us << LOSS_DELAY_MEAN_SHIFT);
 }
 
 #endif /* HETCC_LOSS_DELAY_H */

@@ -258,6 +258,31 @@ static void test_held(void)
 	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false), "forgotten");
 }
 
+/* All of a round waited longer than the mean: the losses of the next are a link's as before */
+static void test_longer_path(void)
+{
+	struct loss_delay e = { 0 };
+	u32 round, i, wait_us, below = 0;
+
+	loss_delay_init(&e);
+	for (round = 0; round < 40; round++) {
+		u32 longer_us = round < 20 ? 0 : 100 * QUEUE_US;
+
+		for (i = 0; i < OF_MEAN; i++)
+			loss_delay_wait(&e, longer_us + prng_range(0, GAP_US));
+		wait_us = longer_us + prng_range(0, GAP_US);
+		/* The round in which it gets longer cannot be helped; a mean of 32 takes three for the jitter */
+		if (round >= 24)
+			below += wait_us <= loss_delay_mean_us(&e);
+		loss_delay_round(&e, longer_us, WINDOW);
+	}
+	EXPECT_IN(below, 4, 12, "of 16 losses so many were below the mean");
+	loss_delay_round(&e, LOSS_DELAY_WAIT_MAX_US, WINDOW);
+	EXPECT_EQ(loss_delay_mean_us(&e), LOSS_DELAY_WAIT_MAX_US, "the longest level");
+	loss_delay_round(&e, 0, WINDOW);
+	EXPECT_EQ(loss_delay_mean_us(&e), LOSS_DELAY_WAIT_MAX_US, "a shorter one takes nothing away");
+}
+
 /* A receiver whose clock hides the level: the round trips show the queue */
 static void test_hidden_queue(void)
 {
@@ -308,6 +333,7 @@ static const struct tap_case cases[] = {
 	{ "losses that come too often", test_often },
 	{ "an overrun is one loss", test_often_limits },
 	{ "what a queue has held", test_held },
+	{ "a path that gets longer", test_longer_path },
 	{ "a queue that the level hides", test_hidden_queue },
 	{ "a queue that is known to be empty", test_known_to_be_empty },
 };

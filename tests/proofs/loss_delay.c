@@ -108,12 +108,13 @@ PROOF(answered)
 PROOF(round)
 {
 	struct loss_delay e = any_state(), was = e;
-	u32 level_us = nondet_u32();
+	u32 level_us = nondet_u32(), pkts = nondet_u32();
 
-	ASSUME(is_state(&e));
-	loss_delay_round(&e, level_us, nondet_u32());
+	ASSUME(is_state(&e) && level_us <= LOSS_DELAY_WAIT_MAX_US);
+	loss_delay_round(&e, level_us, pkts);
 	CHECK(is_state(&e) && !e.doubt);
 	CHECK(e.high_us <= max(was.high_us, level_us));
+	CHECK(pkts < LOSS_DELAY_ROUND_PKTS || loss_delay_mean_us(&e) >= level_us);
 	/* Counts die out */
 	CHECK(was.lost ? e.lost < was.lost : !e.lost);
 	CHECK(was.pkts ? e.pkts < was.pkts : !e.pkts);

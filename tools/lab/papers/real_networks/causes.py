@@ -15,7 +15,7 @@ LIKE_CUBIC = (
     "BBR before a queue of up to one bandwidth-delay product"
 )
 HALF_OF_THE_TIME = (
-    "on a round trip of 100 ms it takes turns: it competes in 70 % of the rounds (2 CUBIC, 1 BDP), and gives way in "
+    "on a round trip of 100 ms it takes turns: it competes in 79 % of the rounds (2 CUBIC, 1 BDP), and gives way in "
     "the others"
 )
 TINY_WINDOWS = (
@@ -33,10 +33,6 @@ BURSTS_ARE_HELD = (
 OVERSHOOTS = (
     "where no queue shows, the window grows by up to a quarter in a round, and when it shows, a round of what was sent "
     "has to wait"
-)
-LEARNS_A_SHARE = (
-    "while flows find their shares the level stays as windows go from one to another: that is taken for a path whose "
-    "delay varies, until a drain shows less"
 )
 NOISE_IS_HELD = "the operating point is higher by twice what the level moves by itself, so that the link is never idle"
 DRAINS = "a drain lasts three rounds with three quarters of the window, and a round later the queue overshoots"
