@@ -92,9 +92,10 @@ def _drift(e: Evidence, run: RunKey) -> tuple[float, float]:
     "real_networks-drift",
     paper="clocks 200 ppm apart: drift within half a packet in an hour",
     needs=DRIFTS,
-    cause="nothing drifts: at -200 ppm twelve means of five minutes lie between 3.5 and 4.2 packets, without a trend; "
-    "between two drains the slower clock takes the base down by 2 ms, 1.7 packets. Argued, not shown: how much of that a "
-    "mean sees depends on where a tick of 1 ms is, and 200 ppm are two ticks a drain (187 ppm, one run: 0.39 instead of 0.58)",
+    cause="nothing drifts: at -200 ppm twelve means of five minutes lie between 3.5 and 4.2 packets, without a "
+    "trend; between two drains the slower clock takes the base down by 2 ms, 1.7 packets. Argued, not "
+    "shown: how much of that a mean sees depends on where a tick of 1 ms is, and 200 ppm are two ticks a "
+    "drain (187 ppm, one run: 0.39 instead of 0.58)",
     cost_s=190,
 )
 def drift(e: Evidence) -> Verdict:
