@@ -2,6 +2,7 @@
 """The first commands in a checkout: help without an environment, an interrupted setup, a build of somebody else."""
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -15,6 +16,9 @@ from commands import TOP, Done, Hetlab
 
 pytestmark = pytest.mark.fast
 NOBODY = 65534
+# Has the version that setup.sh wants, and nothing else
+VERSION = re.findall("^UV=(.*)$", (TOP / "tools" / "setup.sh").read_text(), re.M)[0]
+UV = f"[ $1 = --version ] && echo uv {VERSION} && exit"
 
 
 def call(*args: str | Path, **env: str) -> Done:
@@ -26,20 +30,25 @@ def call(*args: str | Path, **env: str) -> Done:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A checkout with as much as the first command touches; its packages are all installed, its pip does nothing."""
+    """A checkout with as much as the first command touches; its packages are all installed, its uv does nothing."""
     top = tmp_path / "tree"
     for name in ("tools/hetlab", "tools/setup.sh", "docs/commands.md"):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(TOP / name, top / name)
     (top / "tools" / "requirements.txt").touch()
-    for name, text in {"pip": "", "hetlab": "print('ran')"}.items():
-        (tmp_path / "python" / name).mkdir(parents=True)
-        (tmp_path / "python" / name / "__init__.py").touch()
-        (tmp_path / "python" / name / "__main__.py").write_text(text)
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "dpkg-query").write_text("#!/bin/sh\necho install ok installed\n")
-    (tmp_path / "bin" / "dpkg-query").chmod(0o755)
+    (tmp_path / "python" / "hetlab").mkdir(parents=True)
+    (tmp_path / "python" / "hetlab" / "__init__.py").touch()
+    (tmp_path / "python" / "hetlab" / "__main__.py").write_text("print('ran')")
+    program(tmp_path / "bin" / "dpkg-query", "echo install ok installed")
+    program(top / "build" / "uv" / "bin" / "uv", f"{UV}; exit 0")
     return top
+
+
+def program(path: Path, text: str) -> None:
+    """A script of the shell."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
 
 
 def fakes(tree: Path) -> dict[str, str]:
@@ -68,9 +77,9 @@ def test_other_commands_set_up_first(tree: Path, words: tuple[str, ...]) -> None
 
 @pytest.mark.build
 def test_an_interrupted_setup_is_made_anew(tree: Path) -> None:
-    """Ctrl-C while pip installs: half an environment is there, and is not taken for a whole one."""
-    pip, begun = tree.parent / "python" / "pip" / "__main__.py", tree / "begun"
-    pip.write_text(f"import time; open({str(begun)!r}, 'w'); time.sleep(60)")
+    """Ctrl-C while uv installs: half an environment is there, and is not taken for a whole one."""
+    uv, begun = tree / "build" / "uv" / "bin" / "uv", tree / "begun"
+    program(uv, f"{UV}; touch {shlex.quote(str(begun))}; exec sleep 60")
     words, env = [str(tree / "tools" / "hetlab"), "list"], os.environ | fakes(tree)
     env.pop("HETCC_BUILD", None)
     with subprocess.Popen(words, env=env, stderr=subprocess.DEVNULL, start_new_session=True) as first:
@@ -82,13 +91,28 @@ def test_an_interrupted_setup_is_made_anew(tree: Path) -> None:
     venv = tree / "build" / "venv"
     left = venv / "left-behind"
     left.touch()
-    pip.write_text("")
+    program(uv, f"{UV}; exit 0")
     done = call(*words, **fakes(tree))
     assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
     assert f"MB in {venv}" in done.stderr
     assert not left.exists() and (venv / ".requirements").exists()
     again = call(*words, **fakes(tree))
     assert (again.stdout, again.stderr) == ("ran\n", ""), "made twice"
+
+
+def test_without_uv_pip_installs(tree: Path) -> None:
+    """uv has no files for some machines, and not every index that pip knows."""
+    program(tree / "build" / "uv" / "bin" / "uv", f"{UV}; echo no such index >&2; exit 2")
+    asked = tree.parent / "asked"
+    python = tree.parent / "bin" / "python3"
+    program(python, f'echo "$@" >> {shlex.quote(str(asked))}')
+    text = (tree / "tools" / "setup.sh").read_text()
+    (tree / "tools" / "setup.sh").write_text(text.replace("/usr/bin/python3 -m pip", f"{python} -m pip"))
+    done = call(tree / "tools" / "hetlab", "list", **fakes(tree))
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+    assert "no such index" in done.stderr and "setup: not by uv: by pip" in done.stderr
+    first, second = asked.read_text().splitlines()
+    assert first.endswith(f"-r {tree}/tools/requirements.txt") and second.endswith(f"-e {tree}")
 
 
 def as_another(tmp_path: Path, command: str, **env: str) -> Done:
@@ -168,7 +192,6 @@ def test_a_disk_with_too_little_room(tree: Path, words: tuple[str, ...], status:
     df, build = tree.parent / "bin" / "df", tree / "build"
     df.write_text("#!/bin/sh\necho Filesystem 1M-blocks Used Available\necho disk 9999 8979 1020 89% /\n")
     df.chmod(0o755)
-    build.mkdir()
     (build / "taken").write_bytes(b"x" * (5 << 20))
     done = call(tree / "tools" / "setup.sh", *words, **fakes(tree))
     assert done.returncode == status
