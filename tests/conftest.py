@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
+import not_again
 from commands import Hetlab, Run, call_hetlab
+from hetlab.paths import BUILD
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of our own."""
+    parser.addoption("--not-again", action="store_true", help="leave out what passed with the same inputs")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,6 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if number:
         available = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {available[int(number) % len(available)]})
+    if config.getoption("--not-again"):
+        given = getattr(config, "workerinput", {}).get("left_out")
+        config.pluginmanager.register(not_again.Plugin(BUILD / "passed.json", given))
 
 
 PLACES = ("fast", "virtual", "build", "vm", "debug", "quic", "series", "cluster")
