@@ -4,11 +4,11 @@
  *
  * A full queue drops a packet when those next to it wait as long as any. A link
  * that loses packets does not ask how long they waited. So compare the waits
- * beside gaps with the waits of all packets, in units of what lies between the
- * mean wait and the longest of late: 1 for a full queue, 0 on average for losses that
- * have nothing to do with it. Only the order of round trips matters, not how
- * deep the queue is nor how long the path: five packets show themselves as five
- * hundred do.
+ * beside gaps with the mean wait of all packets: longer beside nearly every loss of a full
+ * queue, and beside half of those that have nothing to do with it. Losses are counted
+ * until one of the two is by far the likelier (Wald's sequential test). Only the
+ * order of round trips matters, not how deep the queue is nor how long the path: five
+ * packets show themselves as five hundred do.
  *
  * A queue that drops early (AQM) or never fills (a policer) is not seen. For that there
  * is a ceiling: so many packets, over several rounds, no link is expected to lose.
@@ -26,13 +26,21 @@
 #define FULL_QUEUE_FADE_SHIFT	4
 /* Less than two units above the mean is noise: 0.3 ms at 40 ms */
 #define FULL_QUEUE_NOISE	2U
-/* A loss counts an eighth: two or three in a row show a full queue */
-#define FULL_QUEUE_TIE_SHIFT	3
-#define FULL_QUEUE_TIE_ONE	256U
-/* A short wait beside a loss may be several ranges below the mean: so many count */
-#define FULL_QUEUE_TIE_NONE	(4 * FULL_QUEUE_TIE_ONE)
-/* A quarter is more than what losses have by chance; beside waits half of it is enough */
-#define FULL_QUEUE_TIE_FULL	(FULL_QUEUE_TIE_ONE / 4)
+/*
+ * Evidence in bits: half of a link's losses lie above the mean wait, 15 of 16 of a full
+ * queue's, so that one above is 15/8 times as likely with a full queue, and one below an
+ * eighth. Bounded, since a path may change: twelve losses in a row lead from the lower
+ * bound to the verdict, one in 2^12 of a link's by chance.
+ */
+#define FULL_QUEUE_ABOVE	1
+#define FULL_QUEUE_BELOW	3
+#define FULL_QUEUE_MAX		8
+#define FULL_QUEUE_IS		3
+#define FULL_QUEUE_MAY		1
+#define FULL_QUEUE_BEGIN	2
+/* Forgotten one bit in 32 rounds */
+#define FULL_QUEUE_BIT_SHIFT	5
+#define FULL_QUEUE_BIT		(1 << FULL_QUEUE_BIT_SHIFT)
 /* Of the packets of some eight rounds, Q16: one in 25 */
 #define FULL_QUEUE_RATE_SHIFT	3
 #define FULL_QUEUE_CEILING	(U16_MAX / 25)
@@ -44,7 +52,7 @@
  * @pair: the longer of it and the one before
  * @edge: the pair beside the latest gap
  * @high: longest pair of late
- * @tie: mean of the comparison, FULL_QUEUE_TIE_NONE is 0, FULL_QUEUE_TIE_ONE more is 1
+ * @bits: evidence of a full queue, Q5, +-FULL_QUEUE_MAX bits
  * @rate: share of the packets lost of late, Q16
  * @gap: packets are missing
  */
@@ -55,15 +63,15 @@ struct full_queue {
 	u16 edge;
 	u16 high;
 	u16 rate;
-	u16 tie:15,
-	    gap:1;
+	s16 bits:15;
+	u16 gap:1;
 };
 
 static inline void full_queue_init(struct full_queue *q)
 {
 	/* Not known: beside waits they may be */
 	*q = (struct full_queue){
-		.tie = FULL_QUEUE_TIE_NONE + FULL_QUEUE_TIE_FULL / 2 + 1,
+		.bits = FULL_QUEUE_BEGIN * FULL_QUEUE_BIT,
 	};
 }
 
@@ -91,20 +99,15 @@ static inline void full_queue_add(struct full_queue *q, u32 rtt_us, u32 min_us,
 	q->gap = gap;
 }
 
-/* The wait beside the latest loss in units of the range, FULL_QUEUE_TIE_NONE: the mean */
-static inline u32 full_queue_compare(const struct full_queue *q)
+/* Return: did packets beside the latest loss wait longer than others? 0: nothing waits */
+static inline int full_queue_side(const struct full_queue *q)
 {
 	u32 mean = q->mean >> FULL_QUEUE_MEAN_SHIFT;
 	u32 wait = q->gap ? q->edge : q->pair;
-	u32 range = q->high - min_t(u32, q->high, mean);
-	u32 off = wait > mean ? wait - mean : mean - wait;
 
-	if (range < FULL_QUEUE_NOISE)
-		return FULL_QUEUE_TIE_NONE;
-	off = fixed_mul_div(off, FULL_QUEUE_TIE_ONE, range);
-	if (wait > mean)
-		return FULL_QUEUE_TIE_NONE + min(off, FULL_QUEUE_TIE_ONE);
-	return FULL_QUEUE_TIE_NONE - min(off, FULL_QUEUE_TIE_NONE);
+	if (q->high - min_t(u32, q->high, mean) < FULL_QUEUE_NOISE)
+		return 0;
+	return wait > mean ? 1 : -1;
 }
 
 /**
@@ -113,8 +116,16 @@ static inline u32 full_queue_compare(const struct full_queue *q)
  */
 static inline void full_queue_lost(struct full_queue *q)
 {
-	q->tie = q->tie - (q->tie >> FULL_QUEUE_TIE_SHIFT) +
-		 (full_queue_compare(q) >> FULL_QUEUE_TIE_SHIFT);
+	int side = full_queue_side(q), bits = q->bits;
+
+	if (side > 0)
+		bits += FULL_QUEUE_ABOVE * FULL_QUEUE_BIT;
+	else if (side < 0)
+		bits -= FULL_QUEUE_BELOW * FULL_QUEUE_BIT;
+	else if (bits > 0)
+		bits -= min(bits, FULL_QUEUE_BIT);
+	q->bits = clamp(bits, -FULL_QUEUE_MAX * FULL_QUEUE_BIT,
+			FULL_QUEUE_MAX * FULL_QUEUE_BIT);
 }
 
 /**
@@ -131,8 +142,8 @@ static inline void full_queue_round(struct full_queue *q, u32 lost, u32 sent)
 	now = min_t(u32, now, U16_MAX);
 	q->rate = q->rate - (q->rate >> FULL_QUEUE_RATE_SHIFT) +
 		  (now >> FULL_QUEUE_RATE_SHIFT);
-	/* Forgotten in 256 rounds: the path may be another one by then */
-	q->tie -= q->tie > FULL_QUEUE_TIE_NONE;
+	/* Forgotten: the path may be another one by then */
+	q->bits -= q->bits > 0;
 	if (q->high > mean)
 		q->high -= 1 + ((q->high - mean - 1) >> FULL_QUEUE_FADE_SHIFT);
 }
@@ -146,7 +157,7 @@ static inline void full_queue_round(struct full_queue *q, u32 lost, u32 sent)
  */
 static inline bool full_queue_is_it(const struct full_queue *q)
 {
-	return q->tie > FULL_QUEUE_TIE_NONE + FULL_QUEUE_TIE_FULL ||
+	return q->bits > FULL_QUEUE_IS * FULL_QUEUE_BIT ||
 	       q->rate > FULL_QUEUE_CEILING;
 }
 
@@ -159,7 +170,7 @@ static inline bool full_queue_is_it(const struct full_queue *q)
  */
 static inline bool full_queue_is_here(const struct full_queue *q)
 {
-	return full_queue_compare(q) > FULL_QUEUE_TIE_NONE ||
+	return full_queue_side(q) > 0 ||
 	       q->rate > FULL_QUEUE_CEILING;
 }
 
@@ -185,7 +196,7 @@ static inline bool full_queue_is_short(const struct full_queue *q, u32 min_us,
  */
 static inline bool full_queue_may_be(const struct full_queue *q)
 {
-	return q->tie > FULL_QUEUE_TIE_NONE + FULL_QUEUE_TIE_FULL / 2;
+	return q->bits > FULL_QUEUE_MAY * FULL_QUEUE_BIT;
 }
 
 #endif /* HETCC_FULL_QUEUE_H */

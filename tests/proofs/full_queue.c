@@ -6,7 +6,8 @@
 static bool is_state(const struct full_queue *q)
 {
 	return q->mean <= (u32)U16_MAX << FULL_QUEUE_MEAN_SHIFT &&
-	       q->tie <= FULL_QUEUE_TIE_NONE + FULL_QUEUE_TIE_ONE + 7;
+	       q->bits >= -FULL_QUEUE_MAX * FULL_QUEUE_BIT &&
+	       q->bits <= FULL_QUEUE_MAX * FULL_QUEUE_BIT;
 }
 
 static struct full_queue any_state(void)
@@ -15,7 +16,7 @@ static struct full_queue any_state(void)
 		.mean = nondet_u32(), .last = nondet_u16(),
 		.pair = nondet_u16(), .edge = nondet_u16(),
 		.high = nondet_u16(), .rate = nondet_u16(),
-		.tie = nondet_u16() & 0x7fff, .gap = nondet_bool(),
+		.bits = nondet_s32(), .gap = nondet_bool(),
 	};
 
 	return q;
@@ -51,11 +52,12 @@ PROOF(lost)
 PROOF(round)
 {
 	struct full_queue q = any_state();
-	u16 high = q.high, tie = q.tie;
+	u16 high = q.high;
+	int bits = q.bits;
 
 	ASSUME(is_state(&q));
 	full_queue_round(&q, nondet_u32(), nondet_u32());
-	CHECK(is_state(&q) && q.high <= high && q.tie <= tie);
+	CHECK(is_state(&q) && q.high <= high && q.bits <= bits);
 }
 
 /* What is full may be full, unless it is the ceiling that says so */
