@@ -18,33 +18,27 @@ from rich.console import Console
 from hetlab.build import kernel
 from hetlab.machines import exec_uml
 from hetlab.packet import host
+from option import upstream
+from option.upstream import MODES
 
 pytestmark = [
     pytest.mark.virtual,
     pytest.mark.skipif(not kernel.OPTION_PATCH.is_file(), reason="this tree has no santacruz_opt.patch"),
 ]
-FOLDER = Path("tools/testing/selftests/net/packetdrill")
 # Scripts of Debian's 6.12; should a later one have more, they are played too
 KNOWN = 22
-MODES = ("unpatched", "0", "1", "2")
 
 
 @pytest.fixture(scope="module")
 def scripts() -> list[Path]:
     """All of them."""
-    return sorted((kernel.kernel(Console(stderr=True)).source / FOLDER).glob("*.pkt"))
+    return upstream.scripts("6.12")
 
 
 @pytest.fixture(scope="module")
-def outcome(scripts: list[Path]) -> dict[str, str]:
+def outcome() -> dict[str, str]:
     """TAP with all packets, by mode."""
-    found = {}
-    for mode in MODES:
-        k = kernel.kernel(Console(stderr=True), patched=mode != "unpatched")
-        sysctls = [f"net.ipv4.tcp_santacruz={mode}"] if mode != "unpatched" else []
-        words = host.command(scripts, verbose=True, packetdrill=True, sysctls=sysctls)
-        found[mode] = host.play(k.executable, kernel.modules(Console(stderr=True), k), words)
-    return found
+    return upstream.outcome("6.12")
 
 
 def test_all_are_there(scripts: list[Path], outcome: dict[str, str]) -> None:

@@ -98,6 +98,22 @@ def test_sizes_depend_on_the_ip_version() -> None:
         assert isinstance(event, Expect) and event.packet.options == (Mss(mss),)
 
 
+@pytest.mark.parametrize(("version", "mtu", "cookie"), [(4, 1500, "3021b9d889017eeb"), (6, 1520, "c1d1e9742a47a9bc")])
+def test_settings_of_packetdrill(version: int, mtu: int, cookie: str) -> None:
+    settings = f"--mss=1000\n--ip_version=ipv{version}\n--send_omit_free\n--tcp_ts_tick_usecs=1000"
+    text = f"{settings}\n+0 < S 0:0(0) <FO TFO_COOKIE>"
+    script = one(text, Env(version, False, packetdrill=True))
+    assert (script.settings.mtu, script.settings.ip) == (mtu, version)
+    event = script.events[0]
+    assert isinstance(event, Inject) and event.packet.options
+    assert show_option(event.packet.options[0]) == f"hex '220a{cookie}'"
+    for line in text.splitlines():
+        with pytest.raises(ScriptError):
+            one(line, Env(version, False))
+    with pytest.raises(ScriptError, match="--ip_version is no setting"):
+        one("--ip_version=ipv4-mapped-ipv6", Env(version, False, packetdrill=True))
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [

@@ -102,10 +102,20 @@ def names_of(env: Env, mtu: int) -> dict[str, Number]:
     return {"MTU": mtu, "IPHDR": header, "MSS": mss, "SMSS": mss - 12}
 
 
+# What ksft_runner.sh gives packetdrill for its addresses, by IP version; the longer name first
+COOKIES = {
+    4: {"TFO_COOKIE_ZERO": "b7c12350a90dc8f5", "TFO_COOKIE": "3021b9d889017eeb"},
+    6: {"TFO_COOKIE_ZERO": "82af1a8f9a205c34", "TFO_COOKIE": "c1d1e9742a47a9bc"},
+}
+
+
 class Parser:
     """One script for one environment."""
 
     def __init__(self, name: str, text: str, env: Env) -> None:
+        if env.packetdrill:
+            for cookie, digits in COOKIES[env.version].items():
+                text = text.replace(cookie, digits)
         self.script = Script(name, lines=text.splitlines())
         self.env = env
         if env.packetdrill:
@@ -189,7 +199,15 @@ class Parser:
     def _setting(self, text: str) -> None:
         for word in text.split():
             name, _, value = word.removeprefix("--").partition("=")
-            self._set(name, value)
+            if not (self.env.packetdrill and self._set_packetdrill(name, value)):
+                self._set(name, value)
+
+    def _set_packetdrill(self, name: str, value: str) -> bool:
+        """One that only packetdrill has; the others change nothing of what a script says, nor of what is checked."""
+        if name == "ip_version" and value in ("ipv4", "ipv6"):
+            self._set("ip", value[-1])
+            return True
+        return name in ("mss", "send_omit_free", "tcp_ts_tick_usecs")
 
     def _set(self, name: str, value: str) -> None:
         settings = self.script.settings
