@@ -40,7 +40,7 @@
 #define FULL_QUEUE_BEGIN	2
 /* Forgotten one bit in 32 rounds */
 #define FULL_QUEUE_BIT_SHIFT	5
-#define FULL_QUEUE_BIT		(1 << FULL_QUEUE_BIT_SHIFT)
+#define FULL_QUEUE_BIT		((s32)1 << FULL_QUEUE_BIT_SHIFT)
 /* Of the packets of some eight rounds, Q16: one in 25 */
 #define FULL_QUEUE_RATE_SHIFT	3
 #define FULL_QUEUE_CEILING	(U16_MAX / 25)

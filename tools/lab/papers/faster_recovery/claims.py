@@ -61,8 +61,8 @@ F3 = {
     "faster_recovery-f3",
     paper="150 Mbit/s: FR best, then GFR, then the rest",
     needs=F3.values(),
-    cause="the paper's estimate is so far above the bottleneck's rate that no window is above ssthresh in 3985 samples: "
-    "GFR's rule never applies, both send the same packets, and half of them are sent again",
+    cause="the paper's estimate is so far above the bottleneck's rate that no window is above ssthresh in 3985 samples:"
+    " GFR's rule never applies, both send the same packets, and half of them are sent again",
     cost_s=120,
 )
 def fastest(e: Evidence) -> Verdict:
