@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness import Result, judge, write_table
+from harness import Result, held, judge, write_table
 from hetlab.claims import evaluate
 from hetlab.claims.evidence import Evidence, RunKey, plan
 from hetlab.model import jobs
@@ -83,7 +83,7 @@ def test_order_at_the_highest_rate(tmp_path: Path, fr: float, gfr: float, reno: 
     got = {FR + BY_PAPER: fr, GFR + BY_PAPER: gfr, RENO: reno, SACK: 1}
     for default in (0.5, 9.0):
         every = got | {FR: default, GFR: default}
-        assert (verdict("faster_recovery-f3", tmp_path, partial(of_cc, every)).status == "holds") is holds
+        assert held(verdict("faster_recovery-f3", tmp_path, partial(of_cc, every))) is holds
 
 
 @pytest.mark.parametrize(

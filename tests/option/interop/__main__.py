@@ -26,11 +26,7 @@ def perform(case: Case) -> None:
         return
     except Exception:
         report.faults.append(traceback.format_exc())
-    tap.ok(not report.faults, case.name)
-    for kind, lines in (("fault", report.faults), ("note", report.notes)):
-        for line in "\n".join(lines).splitlines():
-            print(f"# {kind}: {line}")
-    sys.stdout.flush()
+    report.tell(case.name)
 
 
 def main() -> None:

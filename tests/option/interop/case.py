@@ -2,6 +2,7 @@
 """What a case is, and what every connection has to keep."""
 
 import statistics
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,16 @@ class Report:
     def note(self, text: str) -> None:
         """Something to be told."""
         self.notes.append(text)
+
+    def tell(self, name: str) -> None:
+        """The point of TAP, and what there is to say; in a machine, where tests/modules/selftests is in the path."""
+        import tap
+
+        tap.ok(not self.faults, name)
+        for kind, lines in (("fault", self.faults), ("note", self.notes)):
+            for line in "\n".join(lines).splitlines():
+                print(f"# {kind}: {line}")
+        sys.stdout.flush()
 
 
 @dataclass(frozen=True)
