@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from commands import call
-from hetlab.build import kernel
+from hetlab.build import kernel, programs
 from hetlab.packet import host
 from hetlab.packet.model import Env
 from hetlab.packet.parser import parse
@@ -29,6 +29,7 @@ SINCE = {path.name: int(parse(str(path), path.read_text(), Env(4, True)).directi
 def played(first: int) -> host.Points:
     """Every script against the kernel with the first patches."""
     k = series.build(first)
+    programs.tools(Console(stderr=True))
     words = host.command(host.our_scripts())
     return host.points(host.play(k.executable, kernel.modules(Console(stderr=True), k), words))
 

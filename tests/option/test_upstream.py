@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from hetlab.build import kernel
+from hetlab.build import kernel, programs
 from hetlab.machines import exec_uml
 from hetlab.packet import host
 from option import upstream
@@ -85,6 +85,7 @@ def test_a_script_that_is_wrong_fails(scripts: list[Path], tmp_path: Path, was: 
 def play(script: Path) -> tuple[int, host.Points]:
     """Exit status and points of one script on the unpatched kernel."""
     k, out = kernel.kernel(Console(stderr=True)), io.BytesIO()
+    programs.tools(Console(stderr=True))
     words = host.command([script], packetdrill=True)
     status = exec_uml.execute(k.executable, kernel.modules(Console(stderr=True), k), words, 600, out)
     return status, host.points(out.getvalue().decode())

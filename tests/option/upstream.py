@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from hetlab.build import kernel
+from hetlab.build import kernel, programs
 from hetlab.packet import host
 from hetlab.packet.model import Env, ScriptError
 from hetlab.packet.parser import parse
@@ -61,6 +61,7 @@ def played(series: str) -> list[Path]:
 def outcome(series: str) -> dict[str, str]:
     """TAP with all packets, by mode."""
     found = {}
+    programs.tools(Console(stderr=True))
     for mode in MODES:
         k = ported.kernel(Console(stderr=True), series, patched=mode != "unpatched")
         sysctls = [f"net.ipv4.tcp_santacruz={mode}"] if mode != "unpatched" else []
