@@ -89,6 +89,8 @@ WRONG = [
     ("+0 read(3, ..., 10) = 10", "failed with EAGAIN"),
     ("+0 frob(3) = 0", "frob is not known"),
     ("0 > . 1:1(0)", "nothing"),
+    ("+0...0.2 read(3, ..., 10) = 10", "still blocks; it is 0.30001"),
+    ("+.1 < P. 1:11(10) ack 1 win 300\n+0 > . 1:1(0) ack 11\n+0...0.3 read(3, ..., 10) = 10", "ended at 0.2"),
 ]
 
 
@@ -112,6 +114,22 @@ def test_a_wrong_script_fails_at_its_line(wrong: Points, number: int) -> None:
         held, said = wrong[f"{number}.pkt", version]
         assert not held and words in said
         assert f"{number}.pkt:{HEAD.count(chr(10)) + 1 + lines.count(chr(10))}: " in said
+
+
+BLOCKS = """+0...0.1 read(3, ..., 10) = 10
++.1 < P. 1:11(10) ack 1 win 300
++0 > . 1:1(0) ack 11
++.1...0.3 read(3, ..., 10) = -1 ECONNRESET
++.2 < R. 11:11(0) ack 1
+"""
+
+
+def test_a_call_that_blocks(hetlab: Hetlab, tmp_path: Path) -> None:
+    """The script goes on meanwhile; it ends when it is to end, with a result or an error."""
+    path = tmp_path / "blocks.pkt"
+    path.write_text(HEAD + BLOCKS)
+    done = hetlab("packet", path)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_script_that_cannot_be_understood(hetlab: Hetlab, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hetlab.packet.expr import Fault, evaluate
 from hetlab.packet.host import our_scripts
 from hetlab.packet.model import Call, Code, Edge, Env, Expect, Inject, Packet, Script, ScriptError, Shell, When
 from hetlab.packet.option_text import parse_option, show_option
-from hetlab.packet.options import Frame, Hex, Mss, Nop, Raw, Sack, SackOk, Sc, ScOk, Timestamp, WScale
+from hetlab.packet.options import AccEcn, Frame, Hex, Mss, Nop, Raw, Sack, SackOk, Sc, ScOk, Timestamp, WScale
 from hetlab.packet.parser import parse, parse_time
 
 pytestmark = pytest.mark.fast
@@ -36,6 +36,9 @@ OPTION = (
     | st.builds(WScale, BYTE)
     | st.builds(Timestamp, WORD, WORD)
     | st.builds(Sack, BLOCKS)
+    | st.builds(
+        AccEcn, st.sampled_from(["e0b", "e1b"]), st.lists(st.integers(0, 2**24 - 1), min_size=1, max_size=3).map(tuple)
+    )
     | ANY_SC
 )
 
@@ -64,6 +67,40 @@ def test_a_packet_of_every_kind_of_field() -> None:
     assert isinstance(event, Inject)
     data = Packet(frozenset("PEW."), 1, 2920, 7, 300, (Nop(), Nop(), Timestamp(900, 100)), "ce")
     assert event.packet == data
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [(".5", ".AE"), ("P3.", "P.WE"), ("SEWA", "SEWA"), ("EAP.", "EAP."), (".0", "."), ("F6.", "F.AW")],
+)
+def test_accurate_ecn_counts_in_flags(text: str, flags: str) -> None:
+    (event,) = one(f"0 > {text} 1:1(0)").events
+    assert isinstance(event, Expect) and event.packet.flags == frozenset(flags)
+    data = wire.build(event.packet, Frame(0, 0, 0, 0, 0), wire.OURS[4], (1, 2))
+    segment = wire.parse(data, 0)
+    assert segment and segment.packet.flags == frozenset(flags)
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("0...1 connect(3, ..., ...) = 0", Edge(1_000_000, False)),
+        ("+.1...0.2 connect(3, ..., ...) = 0", Edge(200_000, True)),
+        ("+.1 ... +0.2 connect(3, ..., ...) = 0", Edge(200_000, True)),
+        ("+.1 connect(3, ..., ...) = 0", None),
+    ],
+)
+def test_a_call_that_blocks_has_an_end(text: str, end: Edge | None) -> None:
+    """It counts from what the beginning counts from."""
+    (event,) = one(text).events
+    assert isinstance(event, Call) and event.end == end
+
+
+@pytest.mark.parametrize("result", ["-1", "-1 (Invalid Argument)", "-1 EINVAL", "-1 EINVAL(Invalid Argument)"])
+def test_an_error_may_stay_unnamed(result: str) -> None:
+    (event,) = one(f"0 close(3) = {result}").events
+    assert isinstance(event, Call) and event.result == -1
+    assert event.errno == ("EINVAL" if "EINVAL" in result else None)
 
 
 def test_what_an_expected_packet_leaves_open() -> None:
@@ -128,6 +165,11 @@ def test_settings_of_packetdrill(version: int, mtu: int, cookie: str) -> None:
         ("0 > . 1:1(0) <sc 1:0 sn 5>", "allowed is sc D:A"),
         ("0 > . 1:1(0) <sc 1:0 sn 5 ts 1 g 5 w 012>", "0101, hex:a5"),
         ("0 < . 1:1(0) <sack 1>", "FIRST:AFTER"),
+        ("0 < . 1:1(0) <ECN>", "allowed is ECN e0b N"),
+        ("0 < . 1:1(0) <ECN e1b 1 e0b 1>", "allowed is ECN e0b N"),
+        ("0 < . 1:1(0) <ECN e0b>", "allowed is ECN e0b N"),
+        ("0 < . 1:1(0) <ECN ceb 1>", "allowed is ECN e0b N"),
+        ("0 < . 1:1(0) <ECN e0b 16777216>", "0..16777215"),
         ("0 < . 1:1(0) <TS val any ecr 0>", "no place in an injected packet"),
         ("0 < . 1:1(0) <" + ",".join(["TS val 1 ecr 1"] * 5) + ">", "room for 40"),
         ("0 > [ecn] . 1:1(0)", "ect0"),
@@ -225,7 +267,7 @@ def test_padding_counts_only_if_strict() -> None:
 def test_packets_to_bytes_and_back(version: int) -> None:
     frame = Frame(2**32 - 1, 77, 0, 100, 0)
     sent = Packet(frozenset("P."), 1, 100, 5, 300, (Nop(), Nop(), Timestamp(1, 2), Sc(1, 0)), "ect0")
-    segment = wire.parse(wire.build(sent, frame, version, (1, 2)), 3)
+    segment = wire.parse(wire.build(sent, frame, wire.OURS[version], (1, 2)), 3)
     assert segment is not None
     assert (segment.local_port, segment.remote_port, segment.at_us) == (1, 2, 3)
     assert segment.packet.seq == 0
@@ -241,5 +283,5 @@ def test_packets_to_bytes_and_back(version: int) -> None:
 def test_malformed_options_go_out_as_they_are(version: int) -> None:
     frame = Frame(0, 0, 0, 0, 0)
     sent = Packet(frozenset("."), 1, 0, 1, 300, (Hex(bytes.fromhex("fe055343")),))
-    segment = wire.parse(wire.build(sent, frame, version, (1, 2)), 0)
+    segment = wire.parse(wire.build(sent, frame, wire.OURS[version], (1, 2)), 0)
     assert segment is not None and segment.packet.options == (Hex(bytes.fromhex("fe055343")),)

@@ -47,7 +47,7 @@ def segment(port: int, flags: str, seq: int, length: int, ack: int, options: Seq
     frame = Frame(ISN, ack, 0, 0, 0)
     number = 0 if "." in flags else None
     packet = Packet(frozenset(flags), seq, length, number, 65535, tuple(options))
-    return wire.build(packet, frame, 4, (port, SERVER))
+    return wire.build(packet, frame, wire.OURS[4], (port, SERVER))
 
 
 def connect(tun: Tun, listener: socket.socket, port: int, spoken: bool) -> Connection:
@@ -97,12 +97,12 @@ def main() -> None:
     """Connect, then segments of one byte, none of which is next in order."""
     mode, wanted = sys.argv[1], int(sys.argv[2])
     own_namespace()
-    tun = Tun(1500)
+    tun = Tun(1500, wire.OURS.values())
     write_sysctl("net/ipv4/tcp_rmem", f"4096 {BUFFER} {BUFFER}")
     write_sysctl("net/ipv4/tcp_comp_sack_nr", "0")
     if mode != "-":
         write_sysctl("net/ipv4/tcp_santacruz", "1" if mode == "pair" else mode)
-    listener = socket.create_server((wire.LOCAL[4], SERVER))
+    listener = socket.create_server((wire.OURS[4].local, SERVER))
     spoken = {"pair": [True, False], "1": [True]}.get(mode, [False])
     connections = [connect(tun, listener, port, has) for port, has in zip(PORTS, spoken, strict=False)]
     for number in range(wanted):

@@ -147,7 +147,7 @@ class Link:
             due_us = min(end_us, self.coming[0][0] if self.coming else end_us)
             if self.clock.now_us() >= end_us:
                 return
-            self.clock.wait(self.loop.selector.fileno(), due_us)
+            self.clock.wait([self.loop.selector.fileno()], due_us)
 
     def close(self) -> None:
         """Nothing is sent any more."""

@@ -16,7 +16,8 @@ REST = (
     "pacing_rate:Q max_pacing_rate:Q bytes_acked:Q bytes_received:Q segs_out:I segs_in:I notsent_bytes:I min_rtt:I "
     "data_segs_in:I data_segs_out:I delivery_rate:Q busy_time:Q rwnd_limited:Q sndbuf_limited:Q delivered:I "
     "delivered_ce:I bytes_sent:Q bytes_retrans:Q dsack_dups:I reord_seen:I rcv_ooopack:I snd_wnd:I rcv_wnd:I rehash:I "
-    "total_rto:H total_rto_recoveries:H total_rto_time:I"
+    "total_rto:H total_rto_recoveries:H total_rto_time:I received_ce:I delivered_e1_bytes:I delivered_e0_bytes:I "
+    "delivered_ce_bytes:I received_e1_bytes:I received_e0_bytes:I received_ce_bytes:I"
 )
 FIELDS = (
     [(f"tcpi_{name}", "B") for name in BYTES.split()]
@@ -36,6 +37,10 @@ NAMES = {f"TCP_{name}": number for number, name in enumerate(STATES.split(), 1)}
 }
 
 
+OPTIONS = "TIMESTAMPS SACK WSCALE ECN ECN_SEEN SYN_DATA USEC_TS TFO_CHILD"  # tcpi_options, from bit 0
+NAMES |= {f"TCPI_OPT_{name}": 1 << bit for bit, name in enumerate(OPTIONS.split())}
+
+
 def tcp_info(sock: socket.socket) -> dict[str, int]:
     """All fields by the kernel's names; bit fields apart."""
     data = sock.getsockopt(socket.SOL_TCP, socket.TCP_INFO, LARGEST)
@@ -45,6 +50,17 @@ def tcp_info(sock: socket.socket) -> dict[str, int]:
     scales, flags = info.pop("wscales"), info.pop("flags")
     info |= {"tcpi_snd_wscale": scales & 15, "tcpi_rcv_wscale": scales >> 4}
     return info | {"tcpi_delivery_rate_app_limited": flags & 1, "tcpi_fastopen_client_fail": flags >> 1 & 3}
+
+
+MEMINFO = "RMEM_ALLOC RCVBUF WMEM_ALLOC SNDBUF FWD_ALLOC WMEM_QUEUED OPTMEM BACKLOG DROPS"
+SO_MEMINFO = 55
+
+
+def memory(sock: socket.socket) -> dict[str, int]:
+    """What a socket may take and has taken of memory, by the names of the kernel's <linux/sock_diag.h>."""
+    names = [f"SK_MEMINFO_{name}" for name in MEMINFO.split()]
+    data = sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 4 * len(names))
+    return dict(zip(names, struct.unpack(f"{len(names)}I", data), strict=True))
 
 
 def _pairs(text: str) -> dict[str, int]:

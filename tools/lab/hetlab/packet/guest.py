@@ -19,6 +19,7 @@ from hetlab.packet.parser import parse
 from hetlab.packet.player import Failure, Player
 from hetlab.packet.trace import Trace
 from hetlab.packet.tun import Clock, Tun, own_namespace, write_sysctl
+from hetlab.packet.wire import ends_of
 
 SYSCTL = Path("/proc/sys/net/ipv4/tcp_santacruz")
 
@@ -33,7 +34,7 @@ def run(script: Script, env: Env, trace: Trace, sysctls: Sequence[str]) -> str |
     """Play a script in a fresh namespace; what was wrong, or None."""
     try:
         own_namespace()
-        tun, clock = Tun(script.settings.mtu), Clock()
+        tun, clock = Tun(script.settings.mtu, ends_of(env).values()), Clock()
         write_sysctl("net/ipv4/tcp_congestion_control", script.settings.cc)
         for name, _, value in (text.partition("=") for text in sysctls):
             write_sysctl(name.replace(".", "/"), value)

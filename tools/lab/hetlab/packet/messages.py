@@ -12,6 +12,12 @@ from hetlab.packet.model import Argument
 SPACE_FOR_CONTROL = 512
 # <linux/socket.h>, <linux/tcp.h>, <linux/errqueue.h>, <linux/eventpoll.h>: what Python 3.11 has no names for
 CONSTANTS: dict[str, Number] = {name: getattr(select, name) for name in dir(select) if name.startswith("EPOLL")} | {
+    "IP_MTU_DISCOVER": 10,
+    "IP_PMTUDISC_DONT": 0,
+    "IP_FREEBIND": 15,
+    "TCP_FASTOPEN_CONNECT": 30,
+    "TCP_FASTOPEN_KEY": 33,
+    "SIOCINQ": 0x541B,
     "MSG_ZEROCOPY": 0x4000000,
     "SO_ZEROCOPY": 60,
     "TCP_INQ": 36,

@@ -70,7 +70,7 @@ class Packet:
 
     def show(self) -> str:
         """In the script's notation."""
-        flags = "".join(f for f in "SFRPEW." if f in self.flags) or "-"
+        flags = "".join(f for f in "SFRPEWA." if f in self.flags) or "-"
         text = f"[{self.ecn}] " if self.ecn and self.ecn != "noecn" else ""
         text += f"{flags} {self.seq}:{self.seq + self.length}({self.length})"
         text += "" if self.ack is None else f" ack {self.ack}"
@@ -105,13 +105,13 @@ Argument: TypeAlias = "int | float | str | list[Argument] | dict[str, Argument] 
 
 @dataclass(frozen=True)
 class Call(Event):
-    """A system call and what it must return; ``blocks``: it returns only when it is done."""
+    """A system call and what it must return; ``end``: it blocks up to then."""
 
     name: str
     args: tuple[Argument, ...]
     result: int
     errno: str | None
-    blocks: bool = False
+    end: Edge | None = None
 
     def show(self) -> str:
         """Roughly as written."""

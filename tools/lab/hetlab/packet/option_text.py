@@ -8,9 +8,13 @@ from typing import Any
 
 from hetlab.packet.expr import Fault, Number, evaluate, whole
 from hetlab.packet.options import (
+    ACCECN_KINDS,
+    EXPERIMENT,
+    MOD24,
     MOD32,
     US,
     WINDOW_BYTES,
+    AccEcn,
     Eol,
     Hex,
     Mss,
@@ -29,7 +33,8 @@ from hetlab.packet.options import (
 Names = Mapping[str, Number]
 ALLOWED = (
     "options are: mss N, wscale N, sackOK, TS val N ecr N, nop, eol, sack A:B ..., scOK, "
-    "sc D:A [sn N ts SECONDS [g N w BITS]], FO [COOKIE], md5 DIGEST, hex 'fe04...'"
+    "sc D:A [sn N ts SECONDS [g N w BITS]], FO [COOKIE], FOEXP [COOKIE], md5 DIGEST, "
+    "ECN e0b N [ceb N [e1b N]] or the reverse, hex 'fe04...'"
 )
 SC = re.compile(
     r"sc\s+(?P<data>[^\s:]+):(?P<ack>\S+)"
@@ -117,15 +122,33 @@ def _fast_open(text: str, names: Names) -> Option:
     return _named_bytes(34, text)
 
 
+def _fast_open_experimental(text: str, names: Names) -> Option:
+    """The same as a shared experimental option (RFC 6994, ExID 0xF989)."""
+    return _named_bytes(EXPERIMENT, text, b"\xf9\x89")
+
+
+def _counters(order: str) -> list[str]:
+    return [order, "ceb", "e1b" if order == "e0b" else "e0b"]
+
+
+def _accurate_ecn(text: str, names: Names) -> Option:
+    """RFC 9768: up to three counters, each behind its name, in one of two orders."""
+    words = text.split()[1:]
+    order = words[0] if words else ""
+    if order not in ACCECN_KINDS or words[::2] != _counters(order)[: len(words) // 2] or len(words) % 2:
+        raise Fault(f"'{text}': allowed is ECN e0b N [ceb N [e1b N]] or ECN e1b N [ceb N [e0b N]]")
+    return AccEcn(order, tuple(whole(word, names, 0, MOD24 - 1) for word in words[1::2]))
+
+
 def _md5(text: str, names: Names) -> Option:
     """RFC 2385: the digest in hexadecimal digits."""
     return _named_bytes(19, text)
 
 
-def _named_bytes(kind: int, text: str) -> Option:
+def _named_bytes(kind: int, text: str, before: bytes = b"") -> Option:
     word, _, digits = text.partition(" ")
     try:
-        data = bytes.fromhex(digits)
+        data = before + bytes.fromhex(digits)
     except ValueError:
         raise Fault(f"'{text}': allowed is {word} and hexadecimal digits") from None
     return Hex(bytes((kind, 2 + len(data))) + data)
@@ -149,6 +172,8 @@ WITH_VALUE: dict[str, Callable[[str, Names], Option]] = {
     "sc": _sc,
     "hex": _hex,
     "FO": _fast_open,
+    "FOEXP": _fast_open_experimental,
+    "ECN": _accurate_ecn,
     "md5": _md5,
 }
 
@@ -184,12 +209,19 @@ def _show_sc(sc: Sc) -> str:
     return text
 
 
+def _show_accecn(option: AccEcn) -> str:
+    return " ".join(
+        ["ECN", *(f"{name} {n}" for name, n in zip(_counters(option.order), option.counters, strict=False))]
+    )
+
+
 SHOWN: dict[type, Callable[[Any], str]] = {
     Mss: lambda o: f"mss {_show(o.value)}",
     WScale: lambda o: f"wscale {_show(o.shift)}",
     Timestamp: lambda o: f"TS val {_show(o.val)} ecr {_show(o.ecr)}",
     Sack: lambda o: "sack " + " ".join(f"{a}:{b}" for a, b in o.blocks),
     Sc: _show_sc,
+    AccEcn: _show_accecn,
     Hex: lambda o: f"hex '{o.data.hex()}'",
 }
 

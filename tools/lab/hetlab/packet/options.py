@@ -98,13 +98,30 @@ class Sc:
 
 
 @dataclass(frozen=True)
+class AccEcn:
+    """Accurate ECN (RFC 9768): bytes that came with ECT(0) (e0b), CE (ceb) and ECT(1) (e1b), or the first of these.
+
+    ``order``: the counter that is the first: e0b or, in the other kind, where they stand in reverse, e1b.
+    """
+
+    order: str
+    counters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Hex:
     """Raw bytes: unknown or malformed options."""
 
     data: bytes
 
 
-Option = Eol | Nop | Mss | WScale | SackOk | Timestamp | Sack | ScOk | Sc | Hex
+Option = Eol | Nop | Mss | WScale | SackOk | Timestamp | Sack | ScOk | Sc | AccEcn | Hex
+
+# Kinds of Accurate ECN by the counter that comes first
+ACCECN_KINDS = {"e0b": 172, "e1b": 174}
+ACCECN_COUNTERS = 3
+ACCECN_LENGTHS = [2 + 3 * count for count in range(1, ACCECN_COUNTERS + 1)]
+MOD24 = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -171,6 +188,11 @@ def _encode_sack(option: Sack) -> bytes:
     return bytes((5, 2 + 8 * len(option.blocks))) + b"".join(struct.pack("!II", a, b) for a, b in option.blocks)
 
 
+def _encode_accecn(option: AccEcn) -> bytes:
+    body = b"".join(counter.to_bytes(3, "big") for counter in option.counters)
+    return bytes((ACCECN_KINDS[option.order], 2 + len(body))) + body
+
+
 ENCODERS: dict[type, Callable[[Any], bytes]] = {
     Eol: lambda _: b"\0",
     Nop: lambda _: b"\1",
@@ -181,6 +203,7 @@ ENCODERS: dict[type, Callable[[Any], bytes]] = {
     Sack: _encode_sack,
     ScOk: lambda _: struct.pack("!BBH", EXPERIMENT, 4, EXID),
     Sc: _encode_sc,
+    AccEcn: _encode_accecn,
     Hex: lambda o: bytes(o.data),
 }
 
@@ -223,12 +246,19 @@ FIXED: dict[tuple[int, int], Callable[[bytes], Option]] = {
 }
 
 
+def _decode_accecn(data: bytes) -> Option:
+    order = next(name for name, kind in ACCECN_KINDS.items() if kind == data[0])
+    return AccEcn(order, tuple(int.from_bytes(data[at : at + 3]) for at in range(2, len(data), 3)))
+
+
 def _decode_one(data: bytes) -> Option:
     kind, length = data[0], len(data)
     if (kind, length) in FIXED:
         return FIXED[kind, length](data)
     if kind == 5 and length > 2 and length % 8 == 2:
         return Sack(tuple(struct.iter_unpack("!II", data[2:])))
+    if kind in ACCECN_KINDS.values() and length in ACCECN_LENGTHS:
+        return _decode_accecn(data)
     if kind == EXPERIMENT and length >= 4 and data[2:4] == EXID.to_bytes(2, "big"):
         return _decode_sc(data)
     return Hex(data)

@@ -6,7 +6,10 @@ its own, where they leave files of the same names in every machine; the kernel
 hands over whole TSO packets, and several in a row count as one that is as long; a packet without a
 list of options has none; the peer's SYN gives its initial sequence number; timestamps are not
 checked, but an echo in an injected packet is mapped to what the kernel sent; what the kernel sends
-after the last line does not matter. That the kernel offers the Santa Cruz option in its SYN is what
+behind the last line that expects a packet does not matter; sequence numbers of SYNs, and what they
+acknowledge, are absolute, all others relative to them; the first SYN behind listen() is of a new
+connection, and packets of the one before do not matter any longer; a descriptor's number may be
+given again. That the kernel offers the Santa Cruz option in its SYN is what
 net.ipv4.tcp_santacruz=1 is for, and taken away before anything is compared.
 """
 
@@ -14,9 +17,10 @@ import dataclasses
 import os
 from pathlib import Path
 
-from hetlab.packet.model import Packet
+from hetlab.packet.calls import SERVICE_PORT
+from hetlab.packet.model import Call, Inject, Packet
 from hetlab.packet.options import MOD32, Option, Raw, ScOk, Timestamp
-from hetlab.packet.player import Player
+from hetlab.packet.player import REMOTE_PORT, Player
 from hetlab.packet.tun import own_tmp
 from hetlab.packet.wire import Segment
 
@@ -34,9 +38,17 @@ class Packetdrill(Player):
         own_tmp()
         self.variables = {"PACKETDRILL_PID": str(os.getpid())}
         self.stamps: dict[int, int] = {}
+        self.first_isn = self.script.settings.peer_isn
+        self.peer_seq = self.kernel_seq = 0
+        self.connections = 0
+        self.listened = False
+        self.sockets.replaces = True
         self.tun.accept_large()
 
-    def _seen(self, segment: Segment) -> Segment:
+    def _seen(self, segment: Segment) -> Segment | None:
+        ports = segment.remote_port, segment.local_port
+        if self.connections > 1 and ports != self.ports and segment.packet.flags != {"S"}:
+            return None
         options = tuple(option for option in segment.options if not isinstance(option, ScOk))
         return dataclasses.replace(segment, packet=dataclasses.replace(segment.packet, options=options))
 
@@ -62,13 +74,40 @@ class Packetdrill(Player):
             o.val: have for o in want if isinstance(o, Timestamp) and o.val is not None and have is not None
         }
         options = tuple(Timestamp(None, o.ecr) if isinstance(o, Timestamp) else o for o in want)
-        return packet if packet.options is None else dataclasses.replace(packet, options=options)
+        if packet.options is not None:
+            packet = dataclasses.replace(packet, options=options)
+        if "S" not in packet.flags:
+            return packet
+        self.kernel_seq = packet.seq
+        ack = None if packet.ack is None else packet.ack - self.peer_seq
+        return dataclasses.replace(packet, seq=0, ack=ack)
+
+    def _call(self, event: Call) -> None:
+        super()._call(event)
+        self.listened |= event.name == "listen"
+
+    def _connect(self) -> None:
+        """A new connection to the socket that listens now."""
+        self.listened = False
+        self.connections += 1
+        if self.connections > 1:
+            self._collect()
+            self.queue.clear()
+            self.stamps.clear()
+            self.ports = REMOTE_PORT + self.connections, SERVICE_PORT
 
     def _sent(self, packet: Packet) -> Packet:
         if "S" in packet.flags:
-            self.script.settings.peer_isn += packet.seq
-            packet = dataclasses.replace(packet, seq=0)
+            self.peer_seq = packet.seq
+            self.script.settings.peer_isn = (self.first_isn + packet.seq) % MOD32
+            ack = None if packet.ack is None else packet.ack - self.kernel_seq
+            packet = dataclasses.replace(packet, seq=0, ack=ack)
         return dataclasses.replace(packet, options=tuple(map(self._echo, packet.options or ())))
+
+    def _inject(self, event: Inject) -> None:
+        if event.packet.flags & {"S", "."} == {"S"} and self.listened:
+            self._connect()
+        super()._inject(event)
 
     def _echo(self, option: Option) -> Option:
         if isinstance(option, Timestamp) and option.ecr in self.stamps:

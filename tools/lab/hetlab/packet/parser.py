@@ -34,15 +34,18 @@ from hetlab.packet.options import MOD32, US, Frame, Option, encode
 
 CONDITION = re.compile(rf"\[({'|'.join(CONDITIONS)})\]\s*")
 COMMENT = re.compile(r"(^|\s)//.*")
-TIME = re.compile(r"(\*|\+?[\d.]+?(?:~\+?[\d.]+)?)(\.\.\.\+?[\d.]+)?\s+")
+TIME = re.compile(r"(\*|\+?[\d.]+?(?:\s*~\s*\+?[\d.]+)?)(?:\s*\.\.\.\s*(\+?[\d.]+))?\s+")
 CLOSED_BY = {"`": "`", "%{": "}%"}
 PACKET = re.compile(
-    r"(?P<way>[<>])\s*(?:\[(?P<ecn>\w+)\]\s*)?(?P<flags>[SFRPEW.-]+)\s+(?P<seq>[^\s:]+):(?P<end>[^\s:]+)"
+    r"(?P<way>[<>])\s*(?:\[(?P<ecn>\w+)\]\s*)?(?P<flags>[SFRPEWA0-7.-]+)\s+(?P<seq>[^\s:]+):(?P<end>[^\s:]+)"
     r"\((?P<length>[^\s]+)\)(?:\s+ack\s+(?P<ack>\S+))?(?:\s+win\s+(?P<win>\S+))?(?:\s*<(?P<options>.*)>)?"
 )
-PACKET_FORM = "a packet is: < or > [ECN] FLAGS SEQ:END(LENGTH) [ack N] [win N] [<OPTIONS>]; flags are S F R P E W ."
+PACKET_FORM = "a packet is: < or > [ECN] FLAGS SEQ:END(LENGTH) [ack N] [win N] [<OPTIONS>]; flags are S F R P E W A ."
+# Accurate ECN counts in three flags: 5 is A and E
+ACE = {"A": 4, "W": 2, "E": 1}
 CALL = re.compile(
-    r"(?P<name>\w+)\((?P<args>.*)\)\s*=\s*(?P<result>-1\s+(?P<errno>E\w+)(?:\s+\(.*\))?|[^()]+?)(?:\s+\(flags .*\))?",
+    r"(?P<name>\w+)\((?P<args>.*)\)\s*=\s*"
+    r"(?P<result>-1(?:\s+(?P<errno>E\w+))?(?:\s*\(.*\))?|[^()]+?)(?:\s+\(flags .*\))?",
     re.S,
 )
 # Of a structure: name=value, name(length)=value, or a value alone
@@ -75,6 +78,12 @@ def _split(text: str) -> list[str]:
         else:
             parts[-1] += char
     return [p.strip() for p in parts] if text.strip() else []
+
+
+def _flags(text: str) -> frozenset[str]:
+    """Letters; a digit stands for the flags of Accurate ECN that it is made of."""
+    counted = {flag for digit in re.findall(r"\d", text) for flag, bit in ACE.items() if int(digit) & bit}
+    return frozenset(re.sub(r"[-\d]", "", text)) | counted
 
 
 def _edge(text: str) -> Edge:
@@ -121,7 +130,7 @@ class Parser:
         if env.packetdrill:
             self.script.settings = Settings.of_packetdrill(env.version)
         self.names = names_of(env, self.script.settings.mtu)
-        self.blocks = False
+        self.end: Edge | None = None
         self.line = 0
 
     def parse(self) -> Script:
@@ -174,8 +183,13 @@ class Parser:
 
     def _time(self, text: str) -> tuple[When | None, str]:
         found = TIME.match(text)
-        self.blocks = bool(found and found[2])
-        return (parse_time(found[1]), text[found.end() :]) if found else (None, text)
+        self.end = None
+        if not found:
+            return None, text
+        when = parse_time(found[1].replace(" ", ""))
+        if found[2]:  # counts from what the beginning counts from
+            self.end = dataclasses.replace(_edge(found[2]), relative=found[1].startswith("+"))
+        return when, text[found.end() :]
 
     def _until_closed(self, text: str) -> str:
         """A call may go on in the next lines until its parentheses are closed."""
@@ -244,7 +258,7 @@ class Parser:
             raise Fault(f"[{field['ecn']}]: allowed are {', '.join(ECN)}")
         ack = None if field["ack"] is None else whole(field["ack"], self.names, -MOD32, 2 * MOD32)
         win = None if field["win"] is None else whole(field["win"], self.names, 0, 65535)
-        flags = frozenset(field["flags"].replace("-", ""))
+        flags = _flags(field["flags"])
         options = "" if field["options"] is None and self.env.packetdrill else field["options"]
         packet = Packet(flags, seq, length, ack, win, self._options(options), field["ecn"])
         return Expect(first, when, packet) if field["way"] == ">" else self._injected(first, when, packet)
@@ -283,15 +297,15 @@ class Parser:
         if code is not None and not hasattr(errno, code):
             raise Fault(f"{code} is no error number")
         names = CONSTANTS | self.names | messages.ERRORS[self.env.version]
-        result = -1 if code else whole(found["result"], names, -1, MOD32)
+        result = -1 if found["result"].startswith("-1") else whole(found["result"], names, -1, MOD32)
         args = tuple(self._argument(a, names) for a in _split(found["args"]))
-        return Call(first, when, found["name"], args, result, code, self.blocks)
+        return Call(first, when, found["name"], args, result, code, self.end)
 
     def _argument(self, text: str, names: dict[str, Number]) -> Argument:
         if text == "...":
             return None
         if text[:1] in "\"'" and text[-1:] == text[:1] and len(text) > 1:
-            return text[1:-1]
+            return text[1:-1].encode().decode("unicode_escape")
         if text.startswith("[") and text.endswith("]"):
             return [self._argument(part, names) for part in _split(text[1:-1])]
         if text.startswith("{") and text.endswith("}"):

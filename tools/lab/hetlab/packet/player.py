@@ -14,11 +14,13 @@ import subprocess
 import textwrap
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from hetlab.packet import wire
+from hetlab.packet.blocking import Blocking
 from hetlab.packet.calls import SERVICE_PORT, Sockets
-from hetlab.packet.facts import NAMES, Mib, tcp_info
+from hetlab.packet.facts import NAMES, Mib, memory, tcp_info
 from hetlab.packet.messages import CallError
 from hetlab.packet.model import Call, Code, Env, Event, Expect, Inject, Packet, Script, Shell, When, stamp
 from hetlab.packet.options import MOD32, Frame, Raw, Sc, Timestamp
@@ -35,6 +37,15 @@ class Failure(Exception):
     """The script does not hold; the text says where and why."""
 
 
+@dataclass
+class Blocked:
+    """A call that has begun, and when it is to end."""
+
+    event: Call
+    call: Blocking
+    end_us: int
+
+
 class Player:
     """One run of one script."""
 
@@ -42,7 +53,9 @@ class Player:
 
     def __init__(self, script: Script, env: Env, tun: Tun, clock: Clock, trace: Trace) -> None:
         self.script, self.env, self.tun, self.clock, self.trace = script, env, tun, clock, trace
-        self.sockets = Sockets(env.version, script.settings.isn)
+        self.ends = wire.ends_of(env)[env.version]
+        self.sockets = Sockets(env.version, script.settings.isn, self.ends)
+        self.blocked: Blocked | None = None
         self.mib = Mib()
         self.queue: deque[Segment] = deque()
         self.ports: tuple[int, int] | None = None
@@ -50,6 +63,7 @@ class Player:
         self.ts_offset: int | None = None
         self.sc_origin_us: int | None = None
         self.base_us = 0
+        self.before_us = 0
         self.names: dict[str, object] = {}
         self.folder: Path | None = None
         self.variables: dict[str, str] = {}
@@ -72,6 +86,7 @@ class Player:
                     self._wait_for(event)
                     actions[type(event)](event)
             self._collect()
+            self._finish_blocked()
             if self.queue and self.to_the_end:
                 self._fail(self.script.events[-1], "after this line the kernel sent a packet", None, self.queue[0])
         finally:
@@ -119,6 +134,8 @@ class Player:
                 continue
             self.trace.write(data, segment.at_us)
             segment = self._seen(segment)
+            if segment is None:
+                continue
             if self.ports is None or segment.packet.flags == {"S"}:
                 self.ports = segment.remote_port, segment.local_port
             if "S" in segment.packet.flags:
@@ -129,9 +146,33 @@ class Player:
     def _wait(self, until_us: int, stop_at_packet: bool) -> None:
         """Let time pass up to an instant, or to a packet of the kernel."""
         while not (stop_at_packet and self.queue):
-            if not self.clock.wait(self.tun.fd, until_us):
+            if not self._wait_once(until_us):
                 return
-            self._collect()
+
+    def _wait_once(self, until_us: int) -> bool:
+        """Wait for one thing to happen: a packet of the kernel, the end of a call that blocks; False: the time came."""
+        call = self.blocked.call if self.blocked and self.blocked.call.ended_us is None else None
+        ready = self.clock.wait([self.tun.fd, *([call.fd] if call else [])], until_us)
+        if call and call.fd in ready:
+            call.ended_us = self.clock.now_us()
+        self._collect()
+        return bool(ready)
+
+    def _finish_blocked(self) -> None:
+        """A call that blocks is over before the next one, and at its time."""
+        blocked = self.blocked
+        if not blocked:
+            return
+        tolerance, where = self.script.settings.tolerance_usecs, self.script.where(blocked.event)
+        while blocked.call.ended_us is None and self._wait_once(blocked.end_us + tolerance):
+            pass
+        self.blocked = None
+        ended_us = blocked.call.ended_us
+        if ended_us is None:
+            raise Failure(f"{where}: {blocked.event.show()} still blocks; it is {self._now()}")
+        self._compare(blocked.event, blocked.call.result)
+        if abs(ended_us - blocked.end_us) > tolerance:
+            raise Failure(f"{where}: {blocked.event.show()} ended at {stamp(ended_us)}, not {stamp(blocked.end_us)}")
 
     def _window(self, when: When) -> tuple[int, int]:
         if when.low is None or when.high is None:
@@ -146,7 +187,7 @@ class Player:
         if at_us < self.clock.now_us() - self.script.settings.tolerance_usecs:
             raise Failure(f"{self.script.where(event)}: its time {stamp(at_us)} is over; it is {self._now()}")
         self._wait(at_us, False)
-        self.base_us = at_us
+        self.before_us, self.base_us = self.base_us, at_us
         early = [s for s in self.queue if s.at_us < at_us - self.script.settings.tolerance_usecs]
         if early and not self._later_range(event):
             self._fail(event, "before this line the kernel sent a packet that no line expects", None, early[0])
@@ -155,7 +196,7 @@ class Player:
         """Whether the next expected packet may have come already."""
         later = self.script.events[self.script.events.index(event) :]
         following = next((e for e in later if isinstance(e, Expect)), None)
-        return following is not None and not following.when.exact
+        return not (self.to_the_end if following is None else following.when.exact)
 
     def _expect(self, event: Expect) -> None:
         low, high = self._window(event.when)
@@ -193,8 +234,8 @@ class Player:
 
     # What other rules for scripts change
 
-    def _seen(self, segment: Segment) -> Segment:
-        """A packet of the kernel as it is to be compared."""
+    def _seen(self, segment: Segment) -> Segment | None:
+        """A packet of the kernel as it is to be compared; None: it is of no interest."""
         return segment
 
     def _whole(self, segment: Segment, _packet: Packet, _until_us: int) -> Segment:
@@ -215,11 +256,13 @@ class Player:
         ports = self.ports or (REMOTE_PORT, SERVICE_PORT)
         self.ports = ports
         packet = self._sent(event.packet)
-        data = wire.build(packet, self._mapped(packet), self.env.version, ports)
+        data = wire.build(packet, self._mapped(packet), self.ends, ports)
         self.trace.write(data, self.clock.now_us())
         self.trace.say(self.clock.now_us(), "<", packet)
         self.tun.send(data)
         self._collect()
+        if self.blocked:  # which this packet may end: its thread has its turn before what comes next
+            self._wait_once(self.clock.now_us() + 1)
 
     def _mapped(self, packet: Packet) -> Frame:
         """A first SYN echoes no timestamp: there its echo is as it stands."""
@@ -230,8 +273,22 @@ class Player:
 
     def _call(self, event: Call) -> None:
         self._collect()
+        self._finish_blocked()
+        if event.end:
+            self.blocked = Blocked(event, self._begun(event), event.end.at(self.before_us))
+        else:
+            self._compare(event, None)
+
+    def _begun(self, event: Call) -> Blocking:
         try:
-            self.sockets.carry_out(event)
+            return self.sockets.begin(event)
+        except CallError as error:
+            raise Failure(f"{self.script.where(event)}: {event.show()} {error}") from None
+
+    def _compare(self, event: Call, result: Callable[[], object] | None) -> None:
+        """The result of a call that is over, or (None) make the call now."""
+        try:
+            self.sockets.compare(event, result) if result else self.sockets.carry_out(event)
         except CallError as error:
             raise Failure(f"{self.script.where(event)}: {event.show()} {error}") from None
 
@@ -245,10 +302,11 @@ class Player:
         self.base_us = max(self.base_us, self.clock.now_us() if self.clock.origin_ns else 0)
 
     def _code(self, event: Code) -> None:
-        info = tcp_info(self.sockets.latest) if self.sockets.latest and self.sockets.latest.fileno() >= 0 else {}
+        sock = self.sockets.latest
+        info = tcp_info(sock) | memory(sock) if sock and sock.fileno() >= 0 else {}
         known = NAMES | info | {"MIB": self.mib, "PATCHED": self.env.patched, "IP": self.env.version}
         first, _, rest = event.source.strip(" ").partition("\n")
-        source = "\n" * (event.line - 1) + first + "\n" + textwrap.dedent(rest)
+        source = "\n" * (event.line - 1) + first + "\n" + textwrap.dedent(rest) + "\n"
         output = io.StringIO()
         try:
             with contextlib.redirect_stdout(output):

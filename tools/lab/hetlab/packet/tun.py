@@ -13,10 +13,11 @@ import select
 import struct
 import subprocess
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from hetlab.errors import LabError
-from hetlab.packet.wire import LOCAL, PREFIX
+from hetlab.packet.wire import Ends
 
 NS = 1_000_000_000
 CLONE_NEWNET, CLONE_NEWNS = 0x40000000, 0x00020000
@@ -73,13 +74,14 @@ def ip_batch(lines: list[str]) -> None:
 class Tun:
     """A TUN device with the local addresses; no router solicitations, no address checks."""
 
-    def __init__(self, mtu: int) -> None:
+    def __init__(self, mtu: int, ends: Iterable[Ends]) -> None:
         self.fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
         fcntl.ioctl(self.fd, TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), IFF_TUN | IFF_NO_PI))
         write_sysctl(f"net/ipv6/conf/{DEVICE}/addr_gen_mode", "1")
         write_sysctl(f"net/ipv6/conf/{DEVICE}/router_solicitations", "0")
-        addresses = [f"addr add {LOCAL[v]}/{PREFIX[v]} dev {DEVICE}{' nodad' * (v == 6)}" for v in LOCAL]
-        ip_batch(["link set lo up", f"link set {DEVICE} mtu {mtu} up", *addresses])
+        addresses = [f"addr add {e.local}/{e.prefix} dev {DEVICE}{' nodad' * (':' in e.local)}" for e in ends]
+        routes = [f"route add {e.route} dev {DEVICE}" for e in ends if e.route]
+        ip_batch(["link set lo up", f"link set {DEVICE} mtu {mtu} up", *addresses, *routes])
 
     def accept_large(self) -> None:
         """From now on the kernel hands over what it would leave to a card to cut and to sum up (TSO)."""
@@ -110,7 +112,7 @@ class Clock:
         phase = -INITIAL_JIFFIES * JIFFY_NS % period + JIFFY_NS // 2
         now = time.monotonic_ns()
         target = now + (phase - now) % period
-        self.wait(-1, (target - self.origin_ns) // 1000)
+        self.wait([], (target - self.origin_ns) // 1000)
         self.origin_ns = target
 
     @property
@@ -122,12 +124,12 @@ class Clock:
         """Script time, now."""
         return (time.monotonic_ns() - self.origin_ns) // 1000
 
-    def wait(self, fd: int, until_us: int) -> bool:
-        """Wait for input on a descriptor (if not -1); False if the time came first."""
+    def wait(self, fds: Sequence[int], until_us: int) -> list[int]:
+        """Wait for input on descriptors: those that have some; none if the time came first."""
         at = self.origin_ns + until_us * 1000
         if at <= time.monotonic_ns():
-            return fd >= 0 and bool(select.select([fd], [], [], 0)[0])
+            return select.select(fds, [], [], 0)[0]
         spec = struct.pack("qqqq", 0, 0, at // NS, at % NS)
         _checked(libc.timerfd_settime(self.timer, TFD_TIMER_ABSTIME, spec, None), "timerfd_settime")
-        ready, _, _ = select.select([self.timer] + ([fd] if fd >= 0 else []), [], [])
-        return fd in ready
+        ready, _, _ = select.select([self.timer, *fds], [], [])
+        return [fd for fd in ready if fd != self.timer]

@@ -7,15 +7,35 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import Raw
 
-from hetlab.packet.model import Packet
+from hetlab.packet.model import Env, Packet
 from hetlab.packet.options import MOD32, Frame, Option, decode, encode, match
 
-FLAG_BITS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "E": 64, "W": 128}
+FLAG_BITS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "E": 64, "W": 128, "A": 256}
 ECN_BITS = {"noecn": 0, "ect1": 1, "ect0": 2, "ce": 3}
-LOCAL = {4: "192.0.2.1", 6: "2001:db8::1"}
-REMOTE = {4: "192.0.2.2", 6: "2001:db8::2"}
-PREFIX = {4: 24, 6: 64}
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Addresses of the kernel and of the peer; ``route``: where the peer is, beyond the prefix of the kernel's."""
+
+    local: str
+    remote: str
+    prefix: int
+    route: str = ""
+
+
+OURS = {4: Ends("192.0.2.1", "192.0.2.2", 24), 6: Ends("2001:db8::1", "2001:db8::2", 64)}
+# Those of ksft_runner.sh: cookies of Fast Open are made of them
+KSELFTEST = {
+    4: Ends("192.168.0.1", "192.0.2.1", 16, "192.0.2.0/24"),
+    6: Ends("fd3d:a0b:17d6::1", "fd3d:fa7b:d17d::1", 64, "fd3d:fa7b:d17d::/48"),
+}
 HEADER = 20
+
+
+def ends_of(env: Env) -> dict[int, Ends]:
+    """Addresses by IP version."""
+    return KSELFTEST if env.packetdrill else OURS
 
 
 @dataclass(frozen=True)
@@ -33,7 +53,7 @@ class Segment:
         return self.packet.options or ()
 
 
-def build(packet: Packet, frame: Frame, version: int, ports: tuple[int, int]) -> bytes:
+def build(packet: Packet, frame: Frame, ends: Ends, ports: tuple[int, int]) -> bytes:
     """IP packet of the peer; ``packet`` in script numbers."""
     options = encode([frame.to_wire(option) for option in packet.options or ()])
     flags = sum(FLAG_BITS[flag] for flag in packet.flags)
@@ -47,8 +67,8 @@ def build(packet: Packet, frame: Frame, version: int, ports: tuple[int, int]) ->
         window=packet.win,
     )
     ecn = ECN_BITS[packet.ecn or "noecn"]
-    src, dst = REMOTE[version], LOCAL[version]
-    ip = IP(tos=ecn, id=0, flags="DF", src=src, dst=dst) if version == 4 else IPv6(tc=ecn, src=src, dst=dst)
+    src, dst = ends.remote, ends.local
+    ip = IPv6(tc=ecn, src=src, dst=dst) if ":" in src else IP(tos=ecn, id=0, flags="DF", src=src, dst=dst)
     return bytes(ip / tcp / Raw(options + bytes(packet.length)))
 
 
