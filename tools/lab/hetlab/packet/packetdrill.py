@@ -3,8 +3,8 @@
 
 What packetdrill does otherwise than our player: shell commands run beside the script, with a /tmp of
 its own, where they leave files of the same names in every machine; the kernel
-hands over whole TSO packets, and several in a row count as one that is as long; a packet without a
-list of options has none; the peer's SYN gives its initial sequence number; timestamps are not
+hands over whole TSO packets, and several in a row count as one that is as long, with the flags of the
+last; a packet without a list of options has none; the peer's SYN gives its initial sequence number; timestamps are not
 checked, but an echo in an injected packet is mapped to what the kernel sent; what the kernel sends
 behind the last line that expects a packet does not matter; sequence numbers of SYNs, and what they
 acknowledge, are absolute, all others relative to them; the first SYN behind listen() is of a new
@@ -58,14 +58,15 @@ class Packetdrill(Player):
             have = segment.packet
             if not self.queue or self._heads(self.queue[0].packet, 0) != self._heads(have, have.length):
                 break
-            more = self.queue.popleft().packet.length
-            segment = dataclasses.replace(segment, packet=dataclasses.replace(have, length=have.length + more))
+            more = self.queue.popleft().packet
+            whole = dataclasses.replace(have, length=have.length + more.length, flags=more.flags)
+            segment = dataclasses.replace(segment, packet=whole)
         return segment
 
     @staticmethod
     def _heads(packet: Packet, length: int) -> tuple[object, ...]:
         """What two packets in a row that count as one have in common."""
-        return packet.flags, packet.ack, packet.options, packet.ecn, (packet.seq + length) % MOD32
+        return packet.flags - {"P"}, packet.ack, packet.options, packet.ecn, (packet.seq + length) % MOD32
 
     def _wanted(self, packet: Packet, segment: Segment) -> Packet:
         have = next((o.val for o in segment.options if isinstance(o, Timestamp)), None)
