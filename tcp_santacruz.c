@@ -21,7 +21,7 @@
  *
  * Loss. A full queue loses when packets wait longest, a link at any delay: a loss is
  * congestion unless the packet sent right behind it waited less than half of what the
- * queue has held, or a quarter of late came when packets waited less than the mean; and
+ * queue has held, or in a quarter of the rounds of late most waited less than the mean; and
  * always above 1/12, or 1/48 in doubt. The reaction and the growth after it are CUBIC's
  * (RFC 9438), as long as losses are congestion.
  *
@@ -163,6 +163,7 @@ enum santacruz_phase {
  * @company: others filled the queue before the last drain
  * @last_pkts: packets in flight in the last round; 0: not what the path could carry
  * @reduced: rounds in which the window is not to be raised or reduced
+ * @slow: rounds in which what slow start has sent may be lost
  * @foreign: rounds in a row with a delay that our packets cannot cause
  * @pp: paper=1 has a state of its own
  * @probe_ts: timestamp of the peer, at
@@ -197,6 +198,7 @@ struct santacruz {
 			    company:1;
 			u32 last_pkts:24,
 			    reduced:2,
+			    slow:2,
 			    foreign:4;
 		};
 		struct santacruz_paper pp;
@@ -238,6 +240,12 @@ static u8 santacruz_tick_code(u32 tick_us)
 static s32 santacruz_queue(const struct santacruz *sc, u32 delay_us)
 {
 	return queue_pkts_from_us(delay_us, sc->lv.pkts_ns);
+}
+
+/* What so many packets (Q8) have to wait for each other; 0: unknown */
+static u32 santacruz_service_us(const struct santacruz *sc, s32 pkts)
+{
+	return fixed_mul_div(pkts, sc->lv.pkts_ns, 1000 * QUEUE_PKTS_ONE);
 }
 
 /* Equation 2: packets in the bottleneck queue, Q8 */
@@ -389,9 +397,8 @@ static bool santacruz_tick_too_coarse(struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	u32 pkts_ns = sc->lv.pkts_ns;
-	u32 op_us = fixed_mul_div(santacruz_law_op(sc->window,
-				santacruz_milli_to_q8(READ_ONCE(n_op))),
-				pkts_ns, 1000 * QUEUE_PKTS_ONE);
+	u32 op_us = santacruz_service_us(sc, santacruz_law_op(sc->window,
+					 santacruz_milli_to_q8(READ_ONCE(n_op))));
 
 	if (sc->source != SANTACRUZ_TSTAMP || sc->tick < 1)
 		return false;
@@ -531,7 +538,7 @@ static void santacruz_reduce(struct sock *sk)
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 window = min_t(u32, sc->window, tcp_snd_cwnd(tp));
-	bool startup = sc->phase == SANTACRUZ_STARTUP;
+	bool startup = sc->phase == SANTACRUZ_STARTUP || sc->slow;
 
 	if (sc->reduced)
 		return;
@@ -821,6 +828,7 @@ static void santacruz_end_startup(struct sock *sk)
 
 	santacruz_enter(sc, SANTACRUZ_STEADY);
 	sc->left_us = 0;
+	sc->slow = SANTACRUZ_AFTER_LOSS;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	cc_window_want_pacing(sk);
 }
@@ -926,15 +934,20 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	struct tcp_sock *tp = tcp_sk(sk);
 	s32 op = santacruz_op(sk);
 	u32 level_us, last_us = sc->lv.level_us, last_pkts = sc->last_pkts;
+	bool fresh;
 
 	if (rs->delivered <= 0 || before(rs->prior_delivered, sc->end))
 		return;
-	loss_delay_round(&sc->loss, sc->lv.level_us, rs->delivered);
 	sc->end = tp->delivered;
 	sc->reduced -= !!sc->reduced;
+	sc->slow -= !!sc->slow;
 	if (rs->interval_us > 0)
 		forward_level_service(&sc->lv, rs->interval_us, rs->delivered);
-	if (!forward_level_round(&sc->lv))
+	fresh = forward_level_round(&sc->lv);
+	/* One round of late packets is no queue */
+	loss_delay_round(&sc->loss, min(sc->lv.level_us, last_us),
+			 santacruz_service_us(sc, op + QUEUE_PKTS_ONE), rs->delivered);
+	if (!fresh)
 		return;
 	forward_level_moved(&sc->lv, last_us);
 	/* A sender with little to send does not fill the pipe, nor a queue */

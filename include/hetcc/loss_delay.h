@@ -3,10 +3,13 @@
  * Whose are the losses: a full queue's, or the link's? A queue loses a packet when it is
  * full, when packets wait longest. A link loses packets whatever the delay: half of them
  * when packets wait less than the mean. So for each loss the wait of the packet behind
- * it is compared with the mean wait, and the share of losses below it is kept. Less than
- * half of what the queue has been seen to hold says it at once: a full queue is not half
- * empty. Both only if that packet was sent so soon after the lost one that it met the
- * same queue.
+ * it is compared with the mean wait, and the share of losses below it is kept. Losses of
+ * one round met the same queue: they count as one, by their majority. Less than half of
+ * what the queue has been seen to hold says it at once, as a full queue is not half empty,
+ * unless round after round loses when packets wait longest: then it holds less than it did.
+ * In a queue that stands near its highest all waits are alike, and a loss below the mean
+ * says nothing: a flow that no loss reduces would keep it so. All only if that packet was
+ * sent so soon after the lost one that it met the same queue.
  *
  * Times are microseconds. Plain integers, no socket.
  */
@@ -25,27 +28,23 @@
 /* Packets of a round that are enough for the queue to show */
 #define LOSS_DELAY_ROUND_PKTS	4
 /*
- * Counts are of some eight rounds and 2^14 packets at most; that of losses begins anew
+ * Counts are of some eight rounds and 2^13 packets at most; that of losses begins anew
  * with each reduction
  */
 #define LOSS_DELAY_ROUNDS_SHIFT	3
-#define LOSS_DELAY_PKTS_MAX	((u32)1 << 14)
-/* Share of losses, Q7: weight of a loss 1/16; the link's from a quarter on */
+#define LOSS_DELAY_PKTS_MAX	((u32)1 << 13)
+/* Share of losses, Q7: weight of a round's 1/16; the link's from a quarter on */
 #define LOSS_DELAY_SHIFT	7
 #define LOSS_DELAY_ONE		((u32)1 << LOSS_DELAY_SHIFT)
 #define LOSS_DELAY_WEIGHT_SHIFT	4
 #define LOSS_DELAY_LINK		(LOSS_DELAY_ONE / 4)
 /*
- * One loss a round, round after round: congestion would have ended it, so it takes more
- * evidence to call it that.
- */
-#define LOSS_DELAY_OFTEN	8
-#define LOSS_DELAY_LINK_OFTEN	(3 * LOSS_DELAY_ONE / 16)
-/*
  * Half of a link's losses are below the mean, and hardly one in twenty of a full queue's:
- * two of them outweigh any number of others before.
+ * those of two rounds outweigh any number of others before.
  */
-#define LOSS_DELAY_FLOOR	LOSS_DELAY_LINK_OFTEN
+#define LOSS_DELAY_FLOOR	(3 * LOSS_DELAY_ONE / 16)
+/* Losses of a round, above less below, 4 bits */
+#define LOSS_DELAY_VOTES_MAX	7
 /* More than one packet in 12 (the wireless paper's worst link) is congestion */
 #define LOSS_DELAY_CEILING	12
 /*
@@ -55,7 +54,7 @@
  */
 #define LOSS_DELAY_OFTEN_PKTS	48U
 #define LOSS_DELAY_GAP_SHIFT	3
-#define LOSS_DELAY_GAP_MAX	255U
+#define LOSS_DELAY_GAP_MAX	127U
 #define LOSS_DELAY_GAP_FIRST	64U
 #define LOSS_DELAY_LINK_CLEAR	(3 * LOSS_DELAY_ONE / 8)
 
@@ -68,31 +67,49 @@
  *	seen that could be full
  * @hole: something is missing, and what the packet behind it had to wait is known
  * @told: this packet has told of a loss: the next loss has another behind it
+ * @doubt: a full queue may have lost one in this round
+ * @hole_below: the packet behind the hole waited no longer than the mean
  * @below: share of losses when a packet waited no longer than the mean,
  *	LOSS_DELAY_FLOOR..LOSS_DELAY_ONE: all
  * @gap_pkts: packets between two losses that a full queue may have caused, mean of eight,
  *	LOSS_DELAY_GAP_SHIFT more bits
  * @since_pkts: packets since the last of them, LOSS_DELAY_GAP_MAX at most
- * @doubt: there was one in this round
- * @hole_below: the packet behind the hole waited no longer than the mean
  * @hole_low: it waited less than half of what the queue has held
  * @hole_near: it was sent so soon after the lost one that the queue was the same
+ * @stands: the queue stays near the highest that was seen
+ * @votes: losses of this round above the mean wait, less those below it,
+ *	+-LOSS_DELAY_VOTES_MAX
  */
 struct loss_delay {
 	u32 sum_us;
 	u32 high_us;
-	u32 pkts:15,
-	    lost:15,
+	u32 pkts:14,
+	    lost:14,
 	    hole:1,
-	    told:1;
-	u32 below:8,
-	    gap_pkts:11,
-	    since_pkts:8,
+	    told:1,
 	    doubt:1,
-	    hole_below:1,
+	    hole_below:1;
+	u32 below:8,
+	    gap_pkts:10,
+	    since_pkts:7,
 	    hole_low:1,
-	    hole_near:1;
+	    hole_near:1,
+	    stands:1;
+	s32 votes:4;
 };
+
+/* Share of losses below the mean, with what those of this round say together */
+static inline u32 loss_delay_share(const struct loss_delay *e)
+{
+	u32 below = e->below;
+
+	if (!e->votes)
+		return below;
+	below -= below >> LOSS_DELAY_WEIGHT_SHIFT;
+	if (e->votes < 0)
+		below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
+	return max_t(u32, below, LOSS_DELAY_FLOOR);
+}
 
 /* Mean wait, microseconds */
 static inline u32 loss_delay_mean_us(const struct loss_delay *e)
@@ -204,13 +221,11 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 	else if (!e->hole_low && !empty)
 		loss_delay_doubt(e);
 	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
-	if (e->hole_near) {
-		e->below -= e->below >> LOSS_DELAY_WEIGHT_SHIFT;
-		if (e->hole_below)
-			e->below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
-		e->below = max_t(u32, e->below, LOSS_DELAY_FLOOR);
-	}
-	return !seen || e->hole_low || empty;
+	if (e->hole_near && !(e->stands && e->hole_below))
+		e->votes = clamp(e->votes + (e->hole_below ? -1 : 1),
+				 -LOSS_DELAY_VOTES_MAX, LOSS_DELAY_VOTES_MAX);
+	return !seen || empty ||
+	       (e->hole_low && loss_delay_share(e) > LOSS_DELAY_FLOOR);
 }
 
 /**
@@ -220,7 +235,7 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 static inline bool loss_delay_often(const struct loss_delay *e)
 {
 	return e->gap_pkts >> LOSS_DELAY_GAP_SHIFT < LOSS_DELAY_OFTEN_PKTS &&
-	       e->below <= LOSS_DELAY_LINK_CLEAR;
+	       loss_delay_share(e) <= LOSS_DELAY_LINK_CLEAR;
 }
 
 /**
@@ -238,8 +253,7 @@ static inline bool loss_delay_heavy(const struct loss_delay *e)
  */
 static inline bool loss_delay_of_link(const struct loss_delay *e)
 {
-	return e->below > (e->lost < LOSS_DELAY_OFTEN ?
-			   LOSS_DELAY_LINK : LOSS_DELAY_LINK_OFTEN);
+	return loss_delay_share(e) > LOSS_DELAY_LINK;
 }
 
 /**
@@ -261,18 +275,23 @@ static inline u32 loss_delay_fade(u32 count)
 /**
  * loss_delay_round() - a round is over
  * @e: estimator
- * @level_us: the least that a packet of it had to wait, 0..2^26
- * @pkts: packets of it: a single one may have waited for a delayed ACK
+ * @level_us: the least that a packet of it, and of the one before, had to wait, 0..2^26:
+ *	in one round the only sample may have waited for a delayed ACK
+ * @own_us: that much the sender itself keeps there
+ * @pkts: packets of it
  *
  * Where all of them waited longer than the mean, it is too old: a path that got longer
  * would take ten rounds to show in it. Never above 2^5 * 2^26.
  */
-static inline void loss_delay_round(struct loss_delay *e, u32 level_us, u32 pkts)
+static inline void loss_delay_round(struct loss_delay *e, u32 level_us, u32 own_us, u32 pkts)
 {
 	e->doubt = 0;
+	e->below = loss_delay_share(e);
+	e->votes = 0;
 	e->pkts = loss_delay_fade(e->pkts);
 	e->lost = loss_delay_fade(e->lost);
 	e->high_us -= e->high_us >> LOSS_DELAY_FADE_SHIFT;
+	e->stands = level_us > own_us && level_us >= e->high_us - e->high_us / 4;
 	if (pkts < LOSS_DELAY_ROUND_PKTS)
 		return;
 	e->high_us = max(e->high_us, level_us);

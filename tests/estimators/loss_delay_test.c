@@ -10,6 +10,8 @@
 #define BASE_US		40000
 #define QUEUE_US	20000
 #define GAP_US		(QUEUE_US / WINDOW)
+/* The sender keeps three packets there */
+#define OWN_US		(3 * GAP_US)
 /* Packets of a round that the mean is taken of */
 #define OF_MEAN		10
 
@@ -25,7 +27,7 @@ static u32 send_round(struct loss_delay *e, u32 wait_us, u32 lost)
 	for (i = 0; i < lost; i++)
 		link += loss_delay_lost(e, wait_us, BASE_US, GAP_US, 1, false);
 	loss_delay_sample(e, wait_us, 1, false, 0);
-	loss_delay_round(e, wait_us, WINDOW);
+	loss_delay_round(e, wait_us, OWN_US, WINDOW);
 	return link;
 }
 
@@ -138,12 +140,81 @@ static void test_two_below(void)
 		loss_delay_lost(&e, QUEUE_US + 1, BASE_US, GAP_US, 1, false);
 		loss_delay_answered(&e);
 		EXPECT_TRUE(!loss_delay_of_link(&e), "loss %u", i);
+		loss_delay_round(&e, 0, OWN_US, WINDOW);
 	}
 	EXPECT_EQ(e.below, LOSS_DELAY_FLOOR, "not less");
 	for (i = 0; i < 2; i++) {
 		loss_delay_lost(&e, QUEUE_US / 2, BASE_US, GAP_US, 1, false);
 		EXPECT_EQ(loss_delay_of_link(&e), i == 1, "loss %u below", i);
+		loss_delay_round(&e, 0, OWN_US, WINDOW);
 	}
+}
+
+/* Losses of one round met the same queue: any number of them moves the share as one does */
+static void test_one_round(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i, first;
+
+	loss_delay_init(&e);
+	send_round(&e, QUEUE_US, 0);
+	for (i = 0; i < 20; i++)
+		send_round(&e, QUEUE_US / 2, 1);
+	first = e.below;
+	EXPECT_TRUE(loss_delay_of_link(&e), "the link's");
+	for (i = 0; i < 100; i++)
+		loss_delay_lost(&e, 2 * QUEUE_US, BASE_US, GAP_US, 1, false);
+	EXPECT_TRUE(loss_delay_of_link(&e), "100 at the top of a wave of jitter");
+	EXPECT_EQ(e.votes, LOSS_DELAY_VOTES_MAX, "counted to there");
+	loss_delay_round(&e, 0, OWN_US, WINDOW);
+	EXPECT_EQ(e.below, first - first / 16, "one loss above");
+	for (i = 0; i < 3; i++)
+		loss_delay_lost(&e, i ? 0 : 2 * QUEUE_US, BASE_US, GAP_US, 1, false);
+	first = e.below;
+	loss_delay_round(&e, 0, OWN_US, WINDOW);
+	EXPECT_TRUE(e.below > first, "two of three below");
+	first = e.below;
+	for (i = 0; i < 2; i++)
+		loss_delay_lost(&e, i ? 0 : 2 * QUEUE_US, BASE_US, GAP_US, 1, false);
+	loss_delay_round(&e, 0, OWN_US, WINDOW);
+	EXPECT_EQ(e.below, first, "one of two says nothing");
+}
+
+/* A queue that is always full: all waits are alike, and half of its losses are below the mean */
+static void test_standing_queue(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i;
+
+	loss_delay_init(&e);
+	for (i = 0; i < 100; i++) {
+		send_round(&e, QUEUE_US - prng_range(0, GAP_US), 1);
+		EXPECT_TRUE(!loss_delay_of_link(&e), "round %u", i);
+	}
+	for (i = 0; i < 8; i++)
+		send_round(&e, i % 2 * OWN_US, !(i % 2));
+	EXPECT_TRUE(loss_delay_of_link(&e), "it stands no more, and losses go on");
+	loss_delay_init(&e);
+	e.high_us = OWN_US;
+	for (i = 0; i < 8; i++)
+		send_round(&e, OWN_US - prng_range(0, OWN_US / 8), 1);
+	EXPECT_TRUE(!e.stands, "what the sender itself keeps there is none");
+}
+
+/* The queue has become shorter: what it has held is no reason to call its losses a link's */
+static void test_shorter_queue(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i, link = 0;
+
+	loss_delay_init(&e);
+	send_round(&e, QUEUE_US, 0);
+	for (i = 0; i < 100; i++)
+		send_round(&e, 0, 0);
+	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US / 8, BASE_US, GAP_US, 1, false), "not full");
+	for (i = 0; i < 100; i++)
+		link += send_round(&e, i % 8 * QUEUE_US / 64, i % 8 == 7);
+	EXPECT_IN(link, 1, 8, "until five rounds have lost at the top of it");
 }
 
 /* Of each WINDOW packets so many are lost: nothing is seen, or the queue may have been full */
@@ -176,7 +247,7 @@ static u32 often_rounds(struct loss_delay *e, double apart_pkts)
 			loss_delay_sample(e, QUEUE_US, 1, false, 0);
 		if (prng_unit() < 10 / apart_pkts)
 			loss_delay_lost(e, QUEUE_US, BASE_US, QUEUE_US, 1, false);
-		loss_delay_round(e, QUEUE_US, 10);
+		loss_delay_round(e, QUEUE_US, OWN_US, 10);
 		often += i >= 500 && loss_delay_often(e);
 	}
 	return often;
@@ -196,7 +267,7 @@ static void test_often(void)
 	EXPECT_EQ(often_rounds(&e, LOSS_DELAY_OFTEN_PKTS / 2), 0, "clearly the link's");
 }
 
-/* Many packets of one overrun are one loss; a long time without counts as 255 packets */
+/* Many packets of one overrun are one loss; a long time without counts as 127 packets */
 static void test_often_limits(void)
 {
 	struct loss_delay e = { 0 };
@@ -210,13 +281,13 @@ static void test_often_limits(void)
 	for (i = 0; i < 100; i++) {
 		loss_delay_sample(&e, QUEUE_US, 1U << 31, false, 0);
 		loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1, false);
-		loss_delay_round(&e, QUEUE_US, WINDOW);
+		loss_delay_round(&e, QUEUE_US, OWN_US, WINDOW);
 	}
 	EXPECT_IN(e.gap_pkts >> LOSS_DELAY_GAP_SHIFT, LOSS_DELAY_GAP_MAX - 1,
 		  LOSS_DELAY_GAP_MAX, "packets");
 	for (i = 0; i < 20; i++) {
 		loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1, false);
-		loss_delay_round(&e, QUEUE_US, WINDOW);
+		loss_delay_round(&e, QUEUE_US, OWN_US, WINDOW);
 	}
 	EXPECT_TRUE(loss_delay_often(&e), "soon seen");
 }
@@ -249,9 +320,9 @@ static void test_held(void)
 	u32 i;
 
 	loss_delay_init(&e);
-	loss_delay_round(&e, QUEUE_US, LOSS_DELAY_ROUND_PKTS - 1);
+	loss_delay_round(&e, QUEUE_US, OWN_US, LOSS_DELAY_ROUND_PKTS - 1);
 	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false), "no queue is seen");
-	loss_delay_round(&e, QUEUE_US, LOSS_DELAY_ROUND_PKTS);
+	loss_delay_round(&e, QUEUE_US, OWN_US, LOSS_DELAY_ROUND_PKTS);
 	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false), "a queue is seen");
 	for (i = 0; i < 4000; i++)
 		send_round(&e, 0, 0);
@@ -274,12 +345,12 @@ static void test_longer_path(void)
 		/* The round in which it gets longer cannot be helped; a mean of 32 takes three for the jitter */
 		if (round >= 24)
 			below += wait_us <= loss_delay_mean_us(&e);
-		loss_delay_round(&e, longer_us, WINDOW);
+		loss_delay_round(&e, longer_us, OWN_US, WINDOW);
 	}
 	EXPECT_IN(below, 4, 12, "of 16 losses so many were below the mean");
-	loss_delay_round(&e, LOSS_DELAY_WAIT_MAX_US, WINDOW);
+	loss_delay_round(&e, LOSS_DELAY_WAIT_MAX_US, OWN_US, WINDOW);
 	EXPECT_EQ(loss_delay_mean_us(&e), LOSS_DELAY_WAIT_MAX_US, "the longest level");
-	loss_delay_round(&e, 0, WINDOW);
+	loss_delay_round(&e, 0, OWN_US, WINDOW);
 	EXPECT_EQ(loss_delay_mean_us(&e), LOSS_DELAY_WAIT_MAX_US, "a shorter one takes nothing away");
 }
 
@@ -311,7 +382,7 @@ static void test_known_to_be_empty(void)
 	u32 i, gap_pkts;
 
 	loss_delay_init(&e);
-	loss_delay_round(&e, QUEUE_US, LOSS_DELAY_ROUND_PKTS);
+	loss_delay_round(&e, QUEUE_US, OWN_US, LOSS_DELAY_ROUND_PKTS);
 	gap_pkts = e.gap_pkts;
 	for (i = 1; i <= 100; i++) {
 		EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, true), "loss %u", i);
@@ -328,6 +399,9 @@ static const struct tap_case cases[] = {
 	{ "losses of the link", test_random_loss },
 	{ "the packet behind the hole decides", test_packet_behind_the_hole },
 	{ "two losses below the mean tell", test_two_below },
+	{ "losses of one round are one", test_one_round },
+	{ "a queue that stands", test_standing_queue },
+	{ "a queue that has become shorter", test_shorter_queue },
 	{ "packets far apart say nothing", test_packets_far_apart },
 	{ "what is more than a link loses", test_ceiling },
 	{ "losses that come too often", test_often },

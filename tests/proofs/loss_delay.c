@@ -7,23 +7,28 @@ static inline __attribute__((always_inline)) struct loss_delay any_state(void)
 {
 	u16 pkts = nondet_u16(), lost = nondet_u16(), gap = nondet_u16();
 	u8 below = nondet_u8(), since = nondet_u8();
+	s32 votes = nondet_s32();
 	struct loss_delay e = {
 		.high_us = nondet_u32(), .sum_us = nondet_u32(),
 		.hole = nondet_bool(), .told = nondet_bool(),
 		.doubt = nondet_bool(), .hole_below = nondet_bool(),
 		.hole_low = nondet_bool(), .hole_near = nondet_bool(),
+		.stands = nondet_bool(),
 	};
 
 	/* CBMC does not see that a bit field is too narrow; here it would */
 	ASSUME(pkts <= LOSS_DELAY_PKTS_MAX && lost <= LOSS_DELAY_PKTS_MAX);
 	ASSUME(gap <= LOSS_DELAY_GAP_MAX << LOSS_DELAY_GAP_SHIFT);
+	ASSUME(since <= LOSS_DELAY_GAP_MAX);
+	ASSUME(votes >= -LOSS_DELAY_VOTES_MAX && votes <= LOSS_DELAY_VOTES_MAX);
 	e.pkts = pkts;
 	e.lost = lost;
 	e.gap_pkts = gap;
 	e.below = below;
 	e.since_pkts = since;
+	e.votes = votes;
 	CHECK(e.pkts == pkts && e.lost == lost && e.gap_pkts == gap &&
-	      e.below == below && e.since_pkts == since);
+	      e.below == below && e.since_pkts == since && e.votes == votes);
 	return e;
 }
 
@@ -33,6 +38,7 @@ static bool is_state(const struct loss_delay *e)
 	       e->pkts <= LOSS_DELAY_PKTS_MAX &&
 	       e->lost <= LOSS_DELAY_PKTS_MAX &&
 	       e->gap_pkts <= LOSS_DELAY_GAP_MAX << LOSS_DELAY_GAP_SHIFT &&
+	       e->votes >= -LOSS_DELAY_VOTES_MAX && e->votes <= LOSS_DELAY_VOTES_MAX &&
 	       e->below >= LOSS_DELAY_FLOOR && e->below <= LOSS_DELAY_ONE;
 }
 
@@ -82,7 +88,7 @@ PROOF(lost)
 	CHECK(is_state(&e));
 	CHECK(e.lost > was.lost || e.lost == LOSS_DELAY_PKTS_MAX);
 	CHECK(e.gap_pkts == was.gap_pkts || (!link && e.doubt && !was.doubt));
-	CHECK(e.below >= was.below - was.below / 16);
+	CHECK(e.below == was.below);
 }
 
 PROOF(judge)
@@ -92,7 +98,7 @@ PROOF(judge)
 	ASSUME(is_state(&e));
 	CHECK(e.lost > 1 || loss_delay_often(&e) || !loss_delay_heavy(&e));
 	CHECK(!loss_delay_often(&e) || e.gap_pkts < LOSS_DELAY_OFTEN_PKTS << LOSS_DELAY_GAP_SHIFT);
-	CHECK(e.below || !loss_delay_of_link(&e));
+	CHECK(loss_delay_share(&e) >= LOSS_DELAY_FLOOR && loss_delay_share(&e) <= LOSS_DELAY_ONE);
 }
 
 PROOF(answered)
@@ -108,11 +114,13 @@ PROOF(answered)
 PROOF(round)
 {
 	struct loss_delay e = any_state(), was = e;
-	u32 level_us = nondet_u32(), pkts = nondet_u32();
+	u32 level_us = nondet_u32(), pkts = nondet_u32(), own_us = nondet_u32();
 
 	ASSUME(is_state(&e) && level_us <= LOSS_DELAY_WAIT_MAX_US);
-	loss_delay_round(&e, level_us, pkts);
-	CHECK(is_state(&e) && !e.doubt);
+	loss_delay_round(&e, level_us, own_us, pkts);
+	CHECK(is_state(&e) && !e.doubt && !e.votes);
+	CHECK(e.below >= was.below - was.below / 16);
+	CHECK(e.below <= was.below + LOSS_DELAY_ONE / 16);
 	CHECK(e.high_us <= max(was.high_us, level_us));
 	CHECK(pkts < LOSS_DELAY_ROUND_PKTS || loss_delay_mean_us(&e) >= level_us);
 	/* Counts die out */
