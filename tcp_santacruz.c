@@ -90,6 +90,8 @@
 /* Rounds after a drain, or after a reduction, in which the window is neither raised nor reduced */
 #define SANTACRUZ_AFTER_DRAIN	3
 #define SANTACRUZ_AFTER_LOSS	2
+/* Rounds after slow start until the losses of what it has sent are known */
+#define SANTACRUZ_AFTER_STARTUP	2
 /* Rounds of a drain at least: out, empty, and seen */
 #define SANTACRUZ_DRAIN_ROUNDS	3
 /* A drain is as long as that of other flows with other round trips, to meet theirs */
@@ -828,7 +830,7 @@ static void santacruz_end_startup(struct sock *sk)
 
 	santacruz_enter(sc, SANTACRUZ_STEADY);
 	sc->left_us = 0;
-	sc->slow = SANTACRUZ_AFTER_LOSS;
+	sc->slow = SANTACRUZ_AFTER_STARTUP;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
 	cc_window_want_pacing(sk);
 }
