@@ -13,7 +13,7 @@
  *
  * Law, once a round trip:
  *	n < op - delta	raise the window by 1, 2, 4... packets, W/4 at most
- *	n > op + delta	lower it by n - op, by half at most
+ *	n > op + delta	lower it by n - op, by half at most, to three bursts at least
  *	op = max(n_op, sqrt(W)/4) + own burst + what the level moves by itself
  *
  * Slow start ends where the level is an eighth of the round trip, or at the rate at which
@@ -104,6 +104,8 @@
 #define SANTACRUZ_HOLE_SKBS	4U
 /* Windows a round trip: bursts of a known size rather than pacing */
 #define SANTACRUZ_PACE_BURSTS	10U
+/* Bursts of a window at least: one leaves, one is on its way, one is acknowledged */
+#define SANTACRUZ_BURSTS	3
 /* A window says nothing after a silence of so long (RFC 7661) */
 #define SANTACRUZ_IDLE_S	300U
 
@@ -258,20 +260,17 @@ static s32 santacruz_n(const struct santacruz *sc)
 	return santacruz_queue(sc, sc->lv.level_us);
 }
 
-/* Segments that the stack sends at once: the rule of tcp_tso_autosize() */
+/* Segments that the stack sends at once: what leaves in a millisecond (tcp_tso_autosize()) */
 static u32 santacruz_burst_pkts(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 bytes = READ_ONCE(sk->sk_pacing_rate) >>
-		    READ_ONCE(sk->sk_pacing_shift);
-	u32 halvings = tcp_min_rtt(tp) >> 9;
+	u32 burst_us = USEC_PER_SEC >> READ_ONCE(sk->sk_pacing_shift);
+	u32 pkts = fixed_mul_div(tcp_snd_cwnd(tp), burst_us,
+				 max(tp->srtt_us >> 3, 1U));
 
 	if (!sk_can_gso(sk))
 		return 1;
-	if (halvings < 32)
-		bytes += sk->sk_gso_max_size >> halvings;
-	return div_u64(min_t(u64, bytes, sk->sk_gso_max_size),
-		       max(tp->mss_cache, 1U));
+	return clamp(pkts, 1U, sk->sk_gso_max_size / max(tp->mss_cache, 1U) + 1);
 }
 
 /* The operating point: n_op, what the own bursts put there, and the link's noise */
@@ -281,9 +280,8 @@ static s32 santacruz_op(const struct sock *sk)
 	s32 op = santacruz_law_op(sc->window, santacruz_milli_to_q8(READ_ONCE(n_op)));
 	u32 noise_us = forward_level_noise_us(&sc->lv);
 	s32 spread = santacruz_queue(sc, noise_us - min(noise_us, santacruz_tick_us(sc)));
-	s32 burst = (santacruz_burst_pkts(sk) - 1) << QUEUE_PKTS_SHIFT;
 
-	return op + max3(spread - QUEUE_PKTS_ONE, burst, 0);
+	return santacruz_law_widen(op, santacruz_burst_pkts(sk), spread);
 }
 
 static u32 santacruz_now_ms(const struct tcp_sock *tp)
@@ -778,7 +776,9 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	if (!sc->lowering || grew)
 		santacruz_lower_from(sc, level_us, last_us);
 	santacruz_set_window(sk, santacruz_law_lower(sc->window, sc->lv.sent_pkts,
-						     santacruz_n(sc) - op));
+						     santacruz_n(sc) - op,
+						     SANTACRUZ_BURSTS *
+						     santacruz_burst_pkts(sk)));
 }
 
 /* The level moves by more than n_op packets: it says nothing of so few */

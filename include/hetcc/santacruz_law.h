@@ -40,6 +40,25 @@ static inline s32 santacruz_law_op(u32 window, s32 n_op)
 }
 
 /**
+ * santacruz_law_widen() - what the own bursts put into the queue, or the link's noise
+ * @op: operating point, Q8 packets, 0..2^22
+ * @burst: packets that the host sends at once, 1..2^20
+ * @noise: what the queue moves by itself, Q8 packets, not negative
+ *
+ * Seconds of noise at 10 Gbit/s are more than the format holds: bounded to half of it, so
+ * that a tolerance can be added.
+ *
+ * Return: Q8 packets, at least @op, at most 2^31 / 2 more.
+ */
+static inline s32 santacruz_law_widen(s32 op, u32 burst, s32 noise)
+{
+	s32 own = (s32)(burst << QUEUE_PKTS_SHIFT);
+
+	noise = min_t(s32, max_t(s32, noise, own), QUEUE_PKTS_MAX / 2);
+	return op + max_t(s32, noise - QUEUE_PKTS_ONE, 0);
+}
+
+/**
  * santacruz_law_raise() - how far to raise the window
  * @window: packets
  * @shows: a queue shows
@@ -68,6 +87,7 @@ static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run,
  * @window: packets
  * @sent: packets in flight when the packet was sent that met the queue
  * @excess: queue beyond the operating point, Q8 packets, positive
+ * @least: packets that the bursts of the sending host need, whatever the queue
  *
  * A packet meets the queue of what was in flight when it was sent. So this many
  * less than that are right, whatever the window has become since; half of them, or of
@@ -75,12 +95,14 @@ static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run,
  *
  * Return: packets, at most @window.
  */
-static inline u32 santacruz_law_lower(u32 window, u32 sent, s32 excess)
+static inline u32 santacruz_law_lower(u32 window, u32 sent, s32 excess,
+				      u32 least)
 {
 	u32 pkts = (u32)excess >> QUEUE_PKTS_SHIFT;
 	u32 right = sent > pkts ? sent - pkts : 0;
 
-	return min_t(u32, max_t(u32, right, max(window, sent) / 2), window);
+	right = max_t(u32, right, max(window, sent) / 2);
+	return min_t(u32, max(right, least), window);
 }
 
 /**

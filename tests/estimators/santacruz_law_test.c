@@ -53,6 +53,19 @@ static void test_raise(void)
 	}
 }
 
+static void test_widen(void)
+{
+	s32 op = 3 * QUEUE_PKTS_ONE;
+
+	EXPECT_EQ(santacruz_law_widen(op, 1, 0), op, "one packet at once, no noise");
+	EXPECT_EQ(santacruz_law_widen(op, 1, QUEUE_PKTS_ONE), op, "noise of a packet");
+	EXPECT_EQ(santacruz_law_widen(op, 44, 5), op + 43 * QUEUE_PKTS_ONE, "burst");
+	EXPECT_EQ(santacruz_law_widen(op, 4, 9 * QUEUE_PKTS_ONE),
+		  op + 8 * QUEUE_PKTS_ONE, "noise above the burst");
+	EXPECT_EQ(santacruz_law_widen(op, 1, S32_MAX),
+		  op + S32_MAX / 2 - QUEUE_PKTS_ONE, "bounded");
+}
+
 static void test_lower(void)
 {
 	int i;
@@ -60,12 +73,18 @@ static void test_lower(void)
 	for (i = 0; i < ROUNDS; i++) {
 		u32 window = draw_window(), sent = draw_window();
 		u32 pkts = prng_log32(1, 1U << 22);
-		u32 left = santacruz_law_lower(window, sent, pkts << QUEUE_PKTS_SHIFT);
+		u32 bursts = i % 2 ? 0 : draw_window();
+		u32 left = santacruz_law_lower(window, sent, pkts << QUEUE_PKTS_SHIFT,
+					       bursts);
 		double right = (double)sent - pkts, least = max(window, sent) / 2;
 
+		least = max(least, (double)bursts);
 		EXPECT_EQ(left, (u32)min(max(right, least), (double)window),
-			  "window %u, sent %u, excess %u", window, sent, pkts);
+			  "window %u, sent %u, excess %u, bursts %u", window, sent,
+			  pkts, bursts);
 	}
+	EXPECT_EQ(santacruz_law_lower(80, 80, 672 << QUEUE_PKTS_SHIFT, 132), 80,
+		  "a host's own path: three bursts of 64 kB");
 }
 
 static void test_drain(void)
@@ -169,6 +188,7 @@ static void test_gave_way(void)
 static const struct tap_case cases[] = {
 	{ "operating point: n_op, or a quarter of the root", test_op },
 	{ "raise: at most a quarter, any pipe in O(log) rounds", test_raise },
+	{ "widen: by the burst or the noise, bounded", test_widen },
 	{ "lower: what met the queue less the excess, half at most", test_lower },
 	{ "drain: the queue and a quarter of the rest", test_drain },
 	{ "answer: our own queue and another path", test_answer },

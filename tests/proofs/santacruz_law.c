@@ -33,14 +33,24 @@ PROOF(raise)
 	CHECK(pkts == 1 || (!shows && pkts <= window / (cautious ? 16 : 4)));
 }
 
+PROOF(widen)
+{
+	s32 op = nondet_s32(), noise = nondet_s32(), wide;
+	u32 burst = nondet_u32();
+
+	ASSUME(op >= 0 && op <= 1 << 22 && burst >= 1 && burst <= 1U << 20);
+	wide = santacruz_law_widen(op, burst, noise);
+	CHECK(wide >= op && wide <= op + QUEUE_PKTS_MAX / 2);
+}
+
 PROOF(lower)
 {
-	u32 window = any_window(), sent = nondet_u32(), left;
+	u32 window = any_window(), sent = nondet_u32(), least = nondet_u32(), left;
 	s32 excess = nondet_s32();
 
 	ASSUME(excess > 0);
-	left = santacruz_law_lower(window, sent, excess);
-	CHECK(left <= window && left >= window / 2);
+	left = santacruz_law_lower(window, sent, excess, least);
+	CHECK(left <= window && left >= window / 2 && left >= min(window, least));
 }
 
 PROOF(drain)
