@@ -437,7 +437,8 @@ static void hybla_measure_losses(struct sock *sk, u32 lost, u32 rtt_us)
 			       state == TCP_CA_Recovery);
 	/* A timeout gives all up for lost, whatever became of it */
 	if (lost && state != TCP_CA_Loss) {
-		full_queue_lost(&h->full);
+		/* Spaced packets do not keep a short queue at its brim */
+		full_queue_lost(&h->full, false);
 		hybla_share_set_full(&h->share, full_queue_is_it(&h->full));
 	}
 }
@@ -448,6 +449,7 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 
 	if (!h->first) {
 		full_queue_round(&h->full, lost, size);
+		full_queue_size(&h->full, size);
 		hybla_share_set_full(&h->share, full_queue_is_it(&h->full));
 	}
 	if (!h->claimed && !h->resuming)

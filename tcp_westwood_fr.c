@@ -185,6 +185,7 @@ static bool westwood_estimate_busy(struct sock *sk, u32 pkts, u32 lost,
 	westwood_back_round(w);
 	full_queue_round(&w->full, lost_bytes,
 			 fixed_sat_u32((u64)round.bytes + lost_bytes));
+	full_queue_size(&w->full, tcp_packets_in_flight(tcp_sk(sk)));
 	return true;
 }
 
@@ -397,7 +398,9 @@ static void westwood_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us)
 			       !!tp->sacked_out, state == TCP_CA_Recovery);
 	}
 	if (lost)
-		full_queue_lost(&w->full);
+		full_queue_lost(&w->full,
+				full_queue_is_short(&w->full, w->path.min_us,
+						    cc_path_least_us(&w->path)));
 	if (westwood_estimate_busy(sk, pkts, lost, rtt_us - back_us, back_us))
 		westwood_round(sk);
 	/* The first busy stretch knows where slow start has to end */
