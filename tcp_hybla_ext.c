@@ -806,6 +806,9 @@ static u32 hybla_ssthresh(struct sock *sk)
 		h->wnd = hybla_cut(sk, h->wnd, 0, lost);
 		return cwnd;
 	}
+	/* Of the link, it has not shown where slow start should have ended */
+	if (lost && tcp_in_slow_start(tp))
+		hybla_share_full(&h->share, tp->snd_ssthresh);
 	if (!lost && cc_window_is_marked(tp)) {
 		hybla_share_marked(&h->share);
 		cwnd = cc_window_marked(cwnd);
