@@ -203,6 +203,16 @@ static u32 westwood_wait_us(const struct sock *sk)
 				w->path.min_us));
 }
 
+/* More of a window is lost in one round than a link loses: no second round is waited for */
+static bool westwood_is_heavy(const struct sock *sk)
+{
+	const struct westwood *w = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 window = (u64)max(tp->prior_cwnd, tcp_snd_cwnd(tp)) * tp->mss_cache;
+
+	return bw_busy_lost_bytes(&w->busy) > window / BW_BUSY_HEAVY;
+}
+
 /* A loss of now says that a queue is full */
 static bool westwood_is_congested(const struct sock *sk)
 {
@@ -210,7 +220,7 @@ static bool westwood_is_congested(const struct sock *sk)
 	u32 wait_us = westwood_wait_us(sk);
 
 	return bw_busy_standing_us(&w->busy) > wait_us ||
-	       full_queue_is_it(&w->full);
+	       full_queue_is_it(&w->full) || westwood_is_heavy(sk);
 }
 
 /* The same at a loss, which may be none of those that say so */
