@@ -94,6 +94,8 @@
 #define SANTACRUZ_AFTER_STARTUP	2
 /* Rounds of a drain at least: out, empty, and seen */
 #define SANTACRUZ_DRAIN_ROUNDS	3
+/* What two drains leave is alike if it differs by this part and a tick: one in 16 by chance */
+#define SANTACRUZ_ALIKE	32
 /* A drain is as long as that of other flows with other round trips, to meet theirs */
 #define SANTACRUZ_DRAIN_MS	200U
 /* A flow that starts fills the queue for so many rounds; 4 bits */
@@ -539,22 +541,29 @@ static void santacruz_reduce(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 window = min_t(u32, sc->window, tcp_snd_cwnd(tp));
+	bool drain = sc->phase == SANTACRUZ_DRAIN;
 	bool startup = sc->phase == SANTACRUZ_STARTUP || sc->slow;
+	u32 window = drain ? sc->ref_pkts : min_t(u32, sc->window, tcp_snd_cwnd(tp));
 
 	if (sc->reduced)
 		return;
 	sc->reduced = SANTACRUZ_AFTER_LOSS;
 	loss_delay_answered(&sc->loss);
-	sc->phase = SANTACRUZ_STEADY;
-	sc->run = 0;
-	cc_window_want_pacing(sk);
-	sc->lowering &= sc->sudden;
 	/* The first loss of slow start is that of its bursts: it says nothing of the pipe */
 	if (!startup || sc->prior)
 		sc->prior = cubic_law_max(window, sc->prior);
 	sc->cut_ms = santacruz_now_ms(tp);
-	santacruz_set_window(sk, cubic_law_reduce(window));
+	window = cubic_law_reduce(window);
+	/* A drain goes on: what it finds out is worth no less for a loss */
+	if (drain) {
+		sc->ref_pkts = window;
+		return;
+	}
+	sc->phase = SANTACRUZ_STEADY;
+	sc->run = 0;
+	cc_window_want_pacing(sk);
+	sc->lowering &= sc->sudden;
+	santacruz_set_window(sk, window);
 }
 
 /* In steps of 1, 2, 4...; after a congestion not beyond CUBIC's window */
@@ -599,6 +608,7 @@ static void santacruz_enter(struct santacruz *sc, u8 phase)
 	sc->phase = phase;
 	sc->run = 0;
 	sc->lowering = 0;
+	sc->sudden = 0;
 }
 
 static bool santacruz_drain_due(const struct sock *sk)
@@ -648,7 +658,8 @@ static void santacruz_drain_failed(struct sock *sk)
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 us = min(sc->left_us, sc->ref_us);
 
-	if (sc->left_us && max(sc->left_us, sc->ref_us) - us <= us / 8) {
+	if (sc->left_us && max(sc->left_us, sc->ref_us) - us <=
+	    us / SANTACRUZ_ALIKE + santacruz_tick_us(sc)) {
 		santacruz_raise_base(sc, us);
 		sc->left_us = 0;
 		return;
@@ -850,7 +861,7 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 	u32 due_us = fixed_mul_div(more, sc->lv.pkts_ns, 1000);
 
 	/* Twice as much in flight, and it waits no longer */
-	sc->of_path = level_us < last_us + due_us / 4;
+	sc->of_path = level_us <= last_us + due_us / 4;
 	if (tcp_snd_cwnd(tp) >= sc->window) {
 		santacruz_end_startup(sk);
 	} else if (santacruz_n(sc) > op && !sc->of_path &&
@@ -943,7 +954,8 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	sc->end = tp->delivered;
 	sc->reduced -= !!sc->reduced;
 	sc->slow -= !!sc->slow;
-	if (rs->interval_us > 0)
+	/* The delay may be foreign: that is asked of the service time of before */
+	if (rs->interval_us > 0 && !sc->foreign)
 		forward_level_service(&sc->lv, rs->interval_us, rs->delivered);
 	fresh = forward_level_round(&sc->lv);
 	/* One round of late packets is no queue */

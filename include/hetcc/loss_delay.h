@@ -63,8 +63,8 @@
  * @sum_us: what a packet had to wait, mean of 32, LOSS_DELAY_MEAN_SHIFT more bits
  * @high_us: most that all packets of a round had to wait
  * @pkts: packets that arrived
- * @lost: packets that were lost since the last reduction; twice, if no queue has been
- *	seen that could be full
+ * @lost: packets that were lost since the last reduction; twice from the second on, if no
+ *	queue has been seen that could be full
  * @hole: something is missing, and what the packet behind it had to wait is known
  * @told: this packet has told of a loss: the next loss has another behind it
  * @doubt: a full queue may have lost one in this round
@@ -216,10 +216,10 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 		loss_delay_hole(e, wait_us, gap_us);
 	e->told = e->hole;
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 4);
-	if (!seen)
-		pkts *= 2;
-	else if (!e->hole_low && !empty)
+	if (seen && !e->hole_low && !empty)
 		loss_delay_doubt(e);
+	if (!seen && e->lost)
+		pkts *= 2;
 	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
 	if (e->hole_near && !(e->stands && e->hole_below))
 		e->votes = clamp(e->votes + (e->hole_below ? -1 : 1),

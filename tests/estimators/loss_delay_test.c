@@ -34,7 +34,7 @@ static u32 send_round(struct loss_delay *e, u32 wait_us, u32 lost)
 /* No queue has been seen: nothing can have been full, but each loss counts twice */
 static void test_no_queue_seen(void)
 {
-	struct loss_delay e = { 0 };
+	struct loss_delay e = { 0 }, first = { 0 };
 	u32 i;
 
 	loss_delay_init(&e);
@@ -42,7 +42,12 @@ static void test_no_queue_seen(void)
 	for (i = 0; i < 50; i++)
 		EXPECT_EQ(send_round(&e, prng_range(0, BASE_US / 100), 1), 1, "round %u", i);
 	EXPECT_TRUE(!loss_delay_heavy(&e), "1 of 100, twice, is not 1 of 12");
-	for (i = 0; i < 10; i++)
+	loss_delay_init(&first);
+	loss_delay_lost(&first, 0, BASE_US, GAP_US, 1, false);
+	EXPECT_TRUE(!loss_delay_heavy(&first), "the first loss, of few packets, counts once");
+	loss_delay_lost(&first, 0, BASE_US, GAP_US, 1, false);
+	EXPECT_EQ(first.lost, 3, "the second twice");
+	for (i = 0; i < 12; i++)
 		send_round(&e, 0, WINDOW * 3 / 4 / LOSS_DELAY_CEILING);
 	EXPECT_TRUE(loss_delay_heavy(&e), "three quarters of the ceiling, twice");
 }

@@ -107,6 +107,35 @@ def test_company_is_told(run_json: Run, tmp_path: Path) -> None:
     assert losses["competing"].any()
 
 
+LOSSY = """
+base = "bulk"
+title = "drains, and a link that loses packets"
+duration_s = 60
+[link.bottleneck]
+forward = { rate_mbit = 8, delay_ms = 20, queue_bdp = 0.5, loss = { model = "random", percent = 0.3 } }
+reverse = { rate_mbit = 8, delay_ms = 20 }
+"""
+
+
+def test_a_loss_does_not_end_a_drain(run_json: Run, tmp_path: Path) -> None:
+    """It lasts three rounds at least."""
+    (tmp_path / "lossy.toml").write_text(LOSSY)
+    args = ("--cc", "santacruz:drain_s=1,discriminate=0", "--seeds", "3", *ONE, "--out", tmp_path, "--trace")
+    run_json(tmp_path / "lossy.toml", *args)
+    hit = 0
+    for directory in tmp_path.glob("lossy/santacruz*/seed-*"):
+        losses, seen = columns(directory, "trace-loss"), columns(directory, "trace")
+        drains = np.flatnonzero(np.diff((seen["phase"] == "drain").astype(int), prepend=0, append=0))
+        for first, behind in drains.reshape(-1, 2):
+            if behind == len(seen["t"]):
+                continue
+            inside = (losses["t"] > seen["t"][first]) & (losses["t"] < seen["t"][behind])
+            hit += (inside & losses["congestive"] & ~losses["timeout"]).any()
+            if not (inside & losses["timeout"]).any():
+                assert behind - first >= 3, f"{directory}: {seen['t'][first]} s"
+    assert hit >= 4
+
+
 BURSTS = """
 base = "santacruz-basic"
 title = "bursts of loss that last longer than a window"

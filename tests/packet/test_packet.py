@@ -132,6 +132,28 @@ def test_a_call_that_blocks(hetlab: Hetlab, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+WAITS = """0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 %{ import time; time.sleep(.02) }%
++.01 < S 0:0(0) win 1000 <mss 1000>
++0 > S. 0:0(0) ack 1 <mss 1460>
++.01 < . 1:1(0) ack 1 win 1000
++0 accept(3, ..., ...) = 4
+"""
+
+
+def test_packetdrill_counts_from_now(hetlab: Hetlab, tmp_path: Path) -> None:
+    """Behind what took time a relative time begins there; by our rules it is over."""
+    path = tmp_path / "waits.pkt"
+    path.write_text(WAITS)
+    assert hetlab("packet", path).returncode == 1
+    done = hetlab("packet", "--packetdrill", "--verbose", "--ip=4", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    times = [float(line.split()[1]) for line in done.stdout.splitlines() if re.match(r"# [\d.]+ < ", line)]
+    assert times == pytest.approx([0.03, 0.04], abs=1e-4)
+
+
 def test_a_script_that_cannot_be_understood(hetlab: Hetlab, tmp_path: Path) -> None:
     path = tmp_path / "bad.pkt"
     path.write_text("0 > . 1:1(0)\n+0 listen 3\n")

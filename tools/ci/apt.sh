@@ -26,17 +26,20 @@ find_mirror() {
 	printf '%s\n' "$mirror"
 }
 
-# apt_sources ARCH SUITE...: lines for sources.list.
+# apt_sources ARCH SUITE...: lines for sources.list; src:SUITE is its sources.
 apt_sources() {
-	local arch=$1 mirror security suite
+	local arch=$1 mirror security suite type
 	mirror=$(find_mirror)
 	security=$(configured_archive Debian-Security)
 	for suite in "${@:2}"; do
+		type="deb [arch=$arch target=Packages]"
+		[ "${suite#src:}" = "$suite" ] || type="deb-src [target=Sources]"
+		suite=${suite#src:}
 		case $suite in
-		*-security) [ -z "$security" ] || echo "$security $suite" ;;
-		*) echo "$mirror $suite" ;;
+		*-security) [ -z "$security" ] || echo "$type $security $suite main" ;;
+		*) echo "$type $mirror $suite main" ;;
 		esac
-	done | sed "s/.*/deb [arch=$arch target=Packages] & main/"
+	done
 }
 
 # private_apt DIRECTORY ARCH SUITE...: a configuration with lists, cache and

@@ -9,7 +9,8 @@ checked, but an echo in an injected packet is mapped to what the kernel sent; wh
 behind the last line that expects a packet does not matter; sequence numbers of SYNs, and what they
 acknowledge, are absolute, all others relative to them; the first SYN behind listen() is of a new
 connection, and packets of the one before do not matter any longer; a descriptor's number may be
-given again. That the kernel offers the Santa Cruz option in its SYN is what
+given again; a relative time counts from the end of the event before, whenever that was, and between
+packets of the peer from the one before. That the kernel offers the Santa Cruz option in its SYN is what
 net.ipv4.tcp_santacruz=1 is for, and taken away before anything is compared.
 """
 
@@ -18,7 +19,7 @@ import os
 from pathlib import Path
 
 from hetlab.packet.calls import SERVICE_PORT
-from hetlab.packet.model import Call, Inject, Packet
+from hetlab.packet.model import Call, Event, Inject, Packet
 from hetlab.packet.options import MOD32, Option, Raw, ScOk, Timestamp
 from hetlab.packet.player import REMOTE_PORT, Player
 from hetlab.packet.tun import own_tmp
@@ -42,8 +43,14 @@ class Packetdrill(Player):
         self.peer_seq = self.kernel_seq = 0
         self.connections = 0
         self.listened = False
+        self.last: Event | None = None
         self.sockets.replaces = True
         self.tun.accept_large()
+
+    def _anchor(self, event: Event) -> None:
+        if not (isinstance(self.last, Inject) and isinstance(event, Inject)):
+            self.base_us = self.clock.now_us()
+        self.last = event
 
     def _seen(self, segment: Segment) -> Segment | None:
         ports = segment.remote_port, segment.local_port

@@ -80,6 +80,7 @@ class Player:
         }
         try:
             for event in events:
+                self._anchor(event)
                 if isinstance(event, Expect):
                     self._expect(event)
                 else:
@@ -233,6 +234,9 @@ class Player:
         return stamp(self.clock.now_us())
 
     # What other rules for scripts change
+
+    def _anchor(self, event: Event) -> None:
+        """What the relative time of an event counts from: the time of the one before, as it is now."""
 
     def _seen(self, segment: Segment) -> Segment | None:
         """A packet of the kernel as it is to be compared; None: it is of no interest."""
