@@ -203,14 +203,15 @@ static u32 westwood_wait_us(const struct sock *sk)
 				w->path.min_us));
 }
 
-/* More of a window is lost in one round than a link loses: no second round is waited for */
+/* Slow start ends by filling the queue: heavy loss in it is not the link's */
 static bool westwood_is_heavy(const struct sock *sk)
 {
 	const struct westwood *w = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 window = (u64)max(tp->prior_cwnd, tcp_snd_cwnd(tp)) * tp->mss_cache;
 
-	return bw_busy_lost_bytes(&w->busy) > window / BW_BUSY_HEAVY;
+	return tcp_in_slow_start(tp) &&
+	       bw_busy_lost_bytes(&w->busy) > window / BW_BUSY_HEAVY;
 }
 
 /* A loss of now says that a queue is full */
