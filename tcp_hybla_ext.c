@@ -437,7 +437,8 @@ static void hybla_measure_losses(struct sock *sk, u32 lost, u32 rtt_us)
 			       state == TCP_CA_Recovery);
 	/* A timeout gives all up for lost, whatever became of it */
 	if (lost && state != TCP_CA_Loss) {
-		full_queue_lost(&h->full);
+		/* Spaced packets do not keep a short queue at its brim */
+		full_queue_lost(&h->full, false);
 		hybla_share_set_full(&h->share, full_queue_is_it(&h->full));
 	}
 }
@@ -448,6 +449,7 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 
 	if (!h->first) {
 		full_queue_round(&h->full, lost, size);
+		full_queue_size(&h->full, size);
 		hybla_share_set_full(&h->share, full_queue_is_it(&h->full));
 	}
 	if (!h->claimed && !h->resuming)
@@ -804,6 +806,9 @@ static u32 hybla_ssthresh(struct sock *sk)
 		h->wnd = hybla_cut(sk, h->wnd, 0, lost);
 		return cwnd;
 	}
+	/* Of the link, it has not shown where slow start should have ended */
+	if (lost && tcp_in_slow_start(tp))
+		hybla_share_full(&h->share, tp->snd_ssthresh);
 	if (!lost && cc_window_is_marked(tp)) {
 		hybla_share_marked(&h->share);
 		cwnd = cc_window_marked(cwnd);

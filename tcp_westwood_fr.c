@@ -185,17 +185,43 @@ static bool westwood_estimate_busy(struct sock *sk, u32 pkts, u32 lost,
 	westwood_back_round(w);
 	full_queue_round(&w->full, lost_bytes,
 			 fixed_sat_u32((u64)round.bytes + lost_bytes));
+	full_queue_size(&w->full, tcp_packets_in_flight(tcp_sk(sk)));
 	return true;
+}
+
+/* Waits up to this long count as no queue: nor is what a packet itself takes, on a slow link */
+static u32 westwood_wait_us(const struct sock *sk)
+{
+	const struct westwood *w = inet_csk_ca(sk);
+	u32 wait_us = cc_path_wait_us(tcp_sk(sk), &w->path);
+	u32 bwe = fixed_sat_u32(westwood_bwe(w));
+
+	if (!w->busy.proven)
+		return wait_us;
+	return max(wait_us, min(fixed_mul_div(tcp_sk(sk)->mss_cache,
+					      USEC_PER_SEC, bwe),
+				w->path.min_us));
+}
+
+/* Slow start ends by filling the queue: heavy loss in it is not the link's */
+static bool westwood_is_heavy(const struct sock *sk)
+{
+	const struct westwood *w = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 window = (u64)max(tp->prior_cwnd, tcp_snd_cwnd(tp)) * tp->mss_cache;
+
+	return tcp_in_slow_start(tp) &&
+	       bw_busy_lost_bytes(&w->busy) > window / BW_BUSY_HEAVY;
 }
 
 /* A loss of now says that a queue is full */
 static bool westwood_is_congested(const struct sock *sk)
 {
 	const struct westwood *w = inet_csk_ca(sk);
-	u32 wait_us = cc_path_wait_us(tcp_sk(sk), &w->path);
+	u32 wait_us = westwood_wait_us(sk);
 
 	return bw_busy_standing_us(&w->busy) > wait_us ||
-	       full_queue_is_it(&w->full);
+	       full_queue_is_it(&w->full) || westwood_is_heavy(sk);
 }
 
 /* The same at a loss, which may be none of those that say so */
@@ -205,8 +231,7 @@ static bool westwood_lost_by_queue(const struct sock *sk)
 
 	return westwood_is_congested(sk) &&
 	       (full_queue_is_here(&w->full) ||
-		bw_busy_standing_us(&w->busy) >
-		cc_path_wait_us(tcp_sk(sk), &w->path));
+		bw_busy_standing_us(&w->busy) > westwood_wait_us(sk));
 }
 
 static u32 westwood_bounded(const struct sock *sk, u32 ssthresh)
@@ -252,14 +277,18 @@ static u32 westwood_room(const struct sock *sk)
 
 /*
  * Above cwnd after a sporadic loss where there is room: the window then grows by slow
- * start, in recovery and after it.
+ * start, in recovery and after it. Not right after a recovery that has cut: nor does a queue
+ * that stood before say that it still does.
  */
-static u32 westwood_ssthresh_busy(struct sock *sk)
+static u32 westwood_ssthresh_busy(struct sock *sk, bool again)
 {
+	const struct westwood *w = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
 
 	if (cc_window_is_marked(tcp_sk(sk)))
 		return cc_window_marked(cwnd);
+	if (again && !full_queue_is_here(&w->full))
+		return cwnd;
 	if (westwood_lost_by_queue(sk))
 		return westwood_congested(sk, cwnd);
 	return westwood_bounded(sk, max(cwnd, westwood_room(sk)));
@@ -279,6 +308,7 @@ static u32 westwood_ssthresh(struct sock *sk)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool again = w->cut;
 	u32 ssthresh;
 
 	if (w->paper)
@@ -288,7 +318,10 @@ static u32 westwood_ssthresh(struct sock *sk)
 		cc_path_abort(sk, &w->path, w->wnd);
 	if (w->path.probing)
 		return max(tcp_snd_cwnd(tp), tp->snd_ssthresh);
-	ssthresh = westwood_ssthresh_busy(sk);
+	/* A cut that the recovery before has not reached yet */
+	if (again)
+		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), tp->snd_ssthresh));
+	ssthresh = westwood_ssthresh_busy(sk, again);
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), ssthresh));
 	return ssthresh;
 }
@@ -310,6 +343,15 @@ static void westwood_recover_paper(struct sock *sk, u32 pkts, u32 lost)
 }
 
 /*
+ * While more is out than a cut has left, one packet leaves for two that have arrived: else
+ * all that leaves in the round would leave in half of it, at the rate of the bottleneck.
+ */
+static u32 westwood_halve(const struct tcp_sock *tp, u32 pkts)
+{
+	return pkts - (tp->delivered / 2 - (tp->delivered - pkts) / 2);
+}
+
+/*
  * In a recovery the window is the threshold. Where that leaves room it comes by slow
  * start: as much as has left the path, and as much again.
  */
@@ -317,18 +359,22 @@ static void westwood_recover(struct sock *sk, u32 pkts, u32 lost)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 flight = tcp_packets_in_flight(tp);
+	u32 flight = tcp_packets_in_flight(tp), cwnd;
 
 	if (w->paper) {
 		westwood_recover_paper(sk, pkts, lost);
 		return;
 	}
+	/* It may have grown since the recovery began */
 	if (lost && !w->cut && westwood_lost_by_queue(sk))
 		WRITE_ONCE(tp->snd_ssthresh,
-			   westwood_congested(sk, tp->prior_cwnd));
-	tcp_snd_cwnd_set(tp, max(min(tp->snd_ssthresh,
-				     flight + 2 * (pkts + lost)),
-				 CC_WINDOW_MIN));
+			   westwood_congested(sk, max(tp->prior_cwnd,
+						      tcp_snd_cwnd(tp))));
+	if (w->cut && flight > tp->snd_ssthresh)
+		cwnd = flight + westwood_halve(tp, pkts);
+	else
+		cwnd = min(tp->snd_ssthresh, flight + 2 * (pkts + lost));
+	tcp_snd_cwnd_set(tp, max(cwnd, CC_WINDOW_MIN));
 	cc_window_repair(sk, lost);
 }
 
@@ -344,8 +390,9 @@ static void westwood_set_window(struct sock *sk, u32 pkts, u32 lost)
 		westwood_recover(sk, pkts, lost);
 		return;
 	}
-	if (w->paper && w->cut && state != TCP_CA_Loss)
-		tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
+	if (w->cut && state != TCP_CA_Loss)
+		tcp_snd_cwnd_set(tp, w->paper ? tp->snd_ssthresh :
+				 min(tcp_snd_cwnd(tp), tp->snd_ssthresh));
 	w->cut = false;
 	if (pkts)
 		tcp_reno_cong_avoid(sk, 0, pkts);
@@ -397,7 +444,9 @@ static void westwood_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us)
 			       !!tp->sacked_out, state == TCP_CA_Recovery);
 	}
 	if (lost)
-		full_queue_lost(&w->full);
+		full_queue_lost(&w->full,
+				full_queue_is_short(&w->full, w->path.min_us,
+						    cc_path_least_us(&w->path)));
 	if (westwood_estimate_busy(sk, pkts, lost, rtt_us - back_us, back_us))
 		westwood_round(sk);
 	/* The first busy stretch knows where slow start has to end */
@@ -420,7 +469,7 @@ static u32 westwood_target(const struct sock *sk)
 {
 	const struct westwood *w = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), room;
-	u32 wait_us = cc_path_wait_us(tcp_sk(sk), &w->path);
+	u32 wait_us = westwood_wait_us(sk);
 
 	if (w->paper)
 		return westwood_has_estimate(w) ?

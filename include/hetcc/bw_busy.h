@@ -273,6 +273,12 @@ static inline bool bw_busy_run(struct bw_busy *b,
 	return taken;
 }
 
+/* Bytes lost in the open round */
+static inline u64 bw_busy_lost_bytes(const struct bw_busy *b)
+{
+	return (u64)b->lost << BW_BUSY_LOST_SHIFT;
+}
+
 static inline bool bw_busy_is_heavy(const struct bw_busy *b)
 {
 	return b->lost > b->round.bytes / (BW_BUSY_HEAVY - 1) >>

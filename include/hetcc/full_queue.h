@@ -20,8 +20,13 @@
 
 /* Waits are kept in 256ths of the minimum round trip, up to 255 of those */
 #define FULL_QUEUE_SHIFT	8
-/* Mean of the latest 64 or so */
-#define FULL_QUEUE_MEAN_SHIFT	6
+/*
+ * Mean of the ACKs of a round, and of 64 at least, 8192 at most: in a large window waits
+ * rise and fall within the round, and a mean of fewer would follow them
+ */
+#define FULL_QUEUE_MEAN_SHIFT	16
+#define FULL_QUEUE_PKTS_SHIFT	6
+#define FULL_QUEUE_PKTS_SHIFT_MAX	13
 /* The longest comes nearer to the mean by a 16th per round */
 #define FULL_QUEUE_FADE_SHIFT	4
 /* Less than two units above the mean is noise: 0.3 ms at 40 ms */
@@ -38,40 +43,47 @@
 #define FULL_QUEUE_IS		3
 #define FULL_QUEUE_MAY		1
 #define FULL_QUEUE_BEGIN	2
-/* Forgotten one bit in 32 rounds */
-#define FULL_QUEUE_BIT_SHIFT	5
-#define FULL_QUEUE_BIT		((s32)1 << FULL_QUEUE_BIT_SHIFT)
+/* A queue stands that is at least half full for so many rounds; jitter by chance for one or two */
+#define FULL_QUEUE_STANDS	3
 /* Of the packets of some eight rounds, Q16: one in 25 */
 #define FULL_QUEUE_RATE_SHIFT	3
 #define FULL_QUEUE_CEILING	(U16_MAX / 25)
 
 /**
  * struct full_queue - how losses lie among the waits
- * @mean: mean wait of pairs, times 2^FULL_QUEUE_MEAN_SHIFT
+ * @mean: mean wait of pairs (the longer of two in a row), times 2^FULL_QUEUE_MEAN_SHIFT
  * @last: latest wait
- * @pair: the longer of it and the one before
- * @edge: the pair beside the latest gap
- * @high: longest pair of late
- * @bits: evidence of a full queue, Q5, +-FULL_QUEUE_MAX bits
+ * @edge: the pair beside the latest gap, the latest where nothing is missing
+ * @high: longest wait of two in a row of late
+ * @bits: evidence of a full queue, +-FULL_QUEUE_MAX
+ * @low: shortest pair of the open round
  * @rate: share of the packets lost of late, Q16
+ * @shift: the mean is of 2^FULL_QUEUE_PKTS_SHIFT times 2^shift
  * @gap: packets are missing
+ * @told: a loss of the open round has counted
+ * @stood: so many rounds, FULL_QUEUE_STANDS at most, in which every pair waited for half
+ *	of the longest at least
  */
 struct full_queue {
 	u32 mean;
 	u16 last;
-	u16 pair;
 	u16 edge;
 	u16 high;
+	u16 low;
 	u16 rate;
-	s16 bits:15;
+	s16 bits:5;
+	u16 shift:3;
 	u16 gap:1;
+	u16 told:1;
+	u16 stood:2;
 };
 
 static inline void full_queue_init(struct full_queue *q)
 {
 	/* Not known: beside waits they may be */
 	*q = (struct full_queue){
-		.bits = FULL_QUEUE_BEGIN * FULL_QUEUE_BIT,
+		.bits = FULL_QUEUE_BEGIN,
+		.low = U16_MAX,
 	};
 }
 
@@ -88,14 +100,19 @@ static inline void full_queue_add(struct full_queue *q, u32 rtt_us, u32 min_us,
 {
 	u32 wait = fixed_mul_div(rtt_us - min(rtt_us, min_us),
 				 1U << FULL_QUEUE_SHIFT, min_us);
+	u32 shift = FULL_QUEUE_PKTS_SHIFT + q->shift, pair;
 
 	wait = min_t(u32, wait, U16_MAX);
-	q->pair = max_t(u32, q->last, wait);
+	pair = max_t(u32, q->last, wait);
+	/* A single one may have waited for something else: an ACK that was delayed */
+	q->high = max_t(u32, q->high, min_t(u32, q->last, wait));
 	q->last = wait;
-	q->high = max(q->high, q->pair);
-	q->mean = q->mean - (q->mean >> FULL_QUEUE_MEAN_SHIFT) + q->pair;
-	if (gap && (!q->gap || repair))
-		q->edge = q->pair;
+	q->low = min_t(u32, q->low, pair);
+	/* Towards the pair and not beyond it: below 2^32 */
+	q->mean = q->mean - (q->mean >> shift) +
+		  (pair << (FULL_QUEUE_MEAN_SHIFT - shift));
+	if (!gap || !q->gap || repair)
+		q->edge = pair;
 	q->gap = gap;
 }
 
@@ -103,29 +120,36 @@ static inline void full_queue_add(struct full_queue *q, u32 rtt_us, u32 min_us,
 static inline int full_queue_side(const struct full_queue *q)
 {
 	u32 mean = q->mean >> FULL_QUEUE_MEAN_SHIFT;
-	u32 wait = q->gap ? q->edge : q->pair;
 
 	if (q->high - min_t(u32, q->high, mean) < FULL_QUEUE_NOISE)
 		return 0;
-	return wait > mean ? 1 : -1;
+	/* A full queue is not half empty */
+	return q->edge > mean && q->edge >= q->high / 2 ? 1 : -1;
 }
 
 /**
  * full_queue_lost() - the latest ACK says that packets are lost
  * @q: state
+ * @is_short: the queue is too short for anything else to show that it stands
+ *
+ * In one that stays near its longest all waits are alike, and one below the mean says
+ * nothing: a sender that no loss stops would keep it so.
  */
-static inline void full_queue_lost(struct full_queue *q)
+static inline void full_queue_lost(struct full_queue *q, bool is_short)
 {
 	int side = full_queue_side(q), bits = q->bits;
 
+	/* Those of a round met the same queue: they count as one */
+	if (q->told)
+		return;
+	q->told = true;
 	if (side > 0)
-		bits += FULL_QUEUE_ABOVE * FULL_QUEUE_BIT;
-	else if (side < 0)
-		bits -= FULL_QUEUE_BELOW * FULL_QUEUE_BIT;
-	else if (bits > 0)
-		bits -= min(bits, FULL_QUEUE_BIT);
-	q->bits = clamp(bits, -FULL_QUEUE_MAX * FULL_QUEUE_BIT,
-			FULL_QUEUE_MAX * FULL_QUEUE_BIT);
+		bits += FULL_QUEUE_ABOVE;
+	else if (!side)
+		bits -= bits > 0;
+	else if (!is_short || q->stood < FULL_QUEUE_STANDS)
+		bits -= FULL_QUEUE_BELOW;
+	q->bits = clamp(bits, -FULL_QUEUE_MAX, FULL_QUEUE_MAX);
 }
 
 /**
@@ -142,10 +166,23 @@ static inline void full_queue_round(struct full_queue *q, u32 lost, u32 sent)
 	now = min_t(u32, now, U16_MAX);
 	q->rate = q->rate - (q->rate >> FULL_QUEUE_RATE_SHIFT) +
 		  (now >> FULL_QUEUE_RATE_SHIFT);
-	/* Forgotten: the path may be another one by then */
-	q->bits -= q->bits > 0;
+	q->told = false;
+	q->stood = q->low >= q->high / 2 ?
+		   min(q->stood + 1, FULL_QUEUE_STANDS) : 0;
+	q->low = U16_MAX;
 	if (q->high > mean)
 		q->high -= 1 + ((q->high - mean - 1) >> FULL_QUEUE_FADE_SHIFT);
+}
+
+/**
+ * full_queue_size() - what the mean is of
+ * @q: state
+ * @pkts: packets of a round
+ */
+static inline void full_queue_size(struct full_queue *q, u32 pkts)
+{
+	q->shift = clamp(fls(pkts), FULL_QUEUE_PKTS_SHIFT,
+			 FULL_QUEUE_PKTS_SHIFT_MAX) - FULL_QUEUE_PKTS_SHIFT;
 }
 
 /**
@@ -157,7 +194,7 @@ static inline void full_queue_round(struct full_queue *q, u32 lost, u32 sent)
  */
 static inline bool full_queue_is_it(const struct full_queue *q)
 {
-	return q->bits > FULL_QUEUE_IS * FULL_QUEUE_BIT ||
+	return q->bits > FULL_QUEUE_IS ||
 	       q->rate > FULL_QUEUE_CEILING;
 }
 
@@ -196,7 +233,7 @@ static inline bool full_queue_is_short(const struct full_queue *q, u32 min_us,
  */
 static inline bool full_queue_may_be(const struct full_queue *q)
 {
-	return q->bits > FULL_QUEUE_MAY * FULL_QUEUE_BIT;
+	return q->bits > FULL_QUEUE_MAY;
 }
 
 #endif /* HETCC_FULL_QUEUE_H */

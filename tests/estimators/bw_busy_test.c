@@ -764,14 +764,6 @@ static void heavy(u32 lost, u64 want)
 	EXPECT_EQ(bw_busy_get(&b), want, "7000 delivered, %u lost", lost);
 }
 
-static void test_heavy_edge(void)
-{
-	heavy(0, 50000000);
-	heavy(100000, 50000000);
-	heavy(100016, 7000000);
-	heavy(U32_MAX, 7000000);
-}
-
 /* So many ACKs 1 ms apart, the last of them after a round or more */
 static void rounds(struct bw_busy *b, u32 n, struct bw_busy_ack a)
 {
@@ -779,6 +771,33 @@ static void rounds(struct bw_busy *b, u32 n, struct bw_busy_ack a)
 
 	for (i = 0; i < n * HAND_RTT_US / 1000 * 2; i++)
 		give(b, 1000, a);
+}
+
+static void test_lost_bytes(void)
+{
+	struct bw_busy b = begun_by(empty);
+	struct bw_busy_ack a = empty;
+
+	EXPECT_EQ(bw_busy_lost_bytes(&b), 0, "none");
+	a.lost = 1600;
+	give(&b, 1000, a);
+	give(&b, 1000, a);
+	EXPECT_EQ(bw_busy_lost_bytes(&b), 3200, "two in a round");
+	a.lost = U32_MAX;
+	give(&b, 1000, a);
+	EXPECT_EQ(bw_busy_lost_bytes(&b), (u64)BW_BUSY_LOST_MAX << BW_BUSY_LOST_SHIFT,
+		  "bounded");
+	a.lost = 0;
+	rounds(&b, 2, a);
+	EXPECT_EQ(bw_busy_lost_bytes(&b), 0, "of the open round alone");
+}
+
+static void test_heavy_edge(void)
+{
+	heavy(0, 50000000);
+	heavy(100000, 50000000);
+	heavy(100016, 7000000);
+	heavy(U32_MAX, 7000000);
 }
 
 static void test_standing(void)
@@ -1112,6 +1131,7 @@ static const struct tap_case cases[] = {
 	  test_rate_changes },
 	{ "the rate halves or doubles: within 5 % in 17 and 12 rounds",
 	  test_rate_changes_rounds },
+	{ "bytes lost in the open round", test_lost_bytes },
 	{ "heavy loss lowers to what went through, other loss does not",
 	  test_heavy_loss },
 	{ "slow start: the first proof is within 5 %", test_slow_start },

@@ -37,9 +37,15 @@ static u32 none_us(u32 packet)
 	return 0;
 }
 
+/* Round trips of a window of 1000 that slow start lets out: waits rise and the path empties */
+static u32 round_us(u32 packet)
+{
+	return packet % 1000 < 900 ? packet % 1000 * 10 : 0;
+}
+
 /*
- * Packets of a path; the one before the gap and the one after it are seen, and the loss
- * is told two packets later.
+ * Packets of a path, 100 in a round; the one before the gap and the one after it are
+ * seen, and the loss is told two packets later.
  */
 static void run(struct full_queue *q, u32 packets, u32 min_us, wait_fn wait,
 		bool (*lose)(u32 packet, u32 wait_us))
@@ -55,7 +61,9 @@ static void run(struct full_queue *q, u32 packets, u32 min_us, wait_fn wait,
 		}
 		full_queue_add(q, min_us + wait_us, min_us, told > 0, false);
 		if (told && !--told)
-			full_queue_lost(q);
+			full_queue_lost(q, true);
+		if (!(i % 100))
+			full_queue_round(q, 1, 100);
 	}
 }
 
@@ -117,14 +125,48 @@ static void test_random(void)
 	EXPECT_IN(wrong(none_us), 0, 0, "no queue");
 }
 
+/* In a large window the mean of the latest 64 would follow the waits, as long as they rise */
+static void test_large(void)
+{
+	struct full_queue q = fresh();
+	u32 i, n, above = 0, near = 0;
+
+	full_queue_size(&q, 1000);
+	for (i = 0; i < 100; i++)
+		for (n = 0; n < 1000; n++) {
+			full_queue_add(&q, MIN_US + round_us(n), MIN_US, false,
+				       false);
+			above += full_queue_is_here(&q);
+			near += round_us(n) > 4500;
+		}
+	EXPECT_IN(above / 1e5, 0.3, 0.5, "packets that a link may lose");
+	EXPECT_IN((double)above / near, 0.8, 1.25, "those of the fuller half");
+}
+
+/* The mean is of a round at least, and of 64, and of 8192 at most */
+static void test_size(void)
+{
+	static const u32 pkts[] = { 0, 1, 63, 64, 1000, 8191, 8192, U32_MAX };
+	static const u32 shift[] = { 6, 6, 6, 7, 10, 13, 13, 13 };
+	struct full_queue q = fresh();
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(pkts); i++) {
+		full_queue_size(&q, pkts[i]);
+		EXPECT_EQ(FULL_QUEUE_PKTS_SHIFT + q.shift, shift[i], "%u",
+			  pkts[i]);
+	}
+}
+
 /* A loss beside a wait that is longer or shorter than the mean by half a range */
 static void lose(struct full_queue *q, bool above)
 {
-	q->gap = false;
+	q->told = false;
+	q->stood = 0;
 	q->mean = 100U << FULL_QUEUE_MEAN_SHIFT;
 	q->high = 200;
-	q->pair = above ? 150 : 50;
-	full_queue_lost(q);
+	q->edge = above ? 150 : 50;
+	full_queue_lost(q, true);
 }
 
 /* Two at first, twelve of a path whose losses were the link's; one below outweighs two */
@@ -154,6 +196,63 @@ static void test_evidence(void)
 	EXPECT_TRUE(full_queue_is_it(&q), "one of many");
 }
 
+/* Losses of one round met the same queue */
+static void test_once(void)
+{
+	struct full_queue q = fresh();
+	u32 i;
+
+	lose(&q, true);
+	for (i = 0; i < 10; i++)
+		full_queue_lost(&q, true);
+	EXPECT_EQ(q.bits, FULL_QUEUE_BEGIN + 1, "one");
+	full_queue_round(&q, 11, 1000);
+	full_queue_lost(&q, true);
+	EXPECT_EQ(q.bits, FULL_QUEUE_BEGIN + 2, "one more");
+}
+
+/* A queue that is never less than half full, two of three losses above the mean */
+static struct full_queue nearly_full(bool is_short)
+{
+	struct full_queue q = fresh();
+	u32 i, n;
+
+	for (i = 0; i < 30; i++) {
+		for (n = 0; n < 133; n++)
+			full_queue_add(&q, MIN_US + 1200 + n % 7 * 200, MIN_US,
+				       false, false);
+		q.edge = i % 3 ? 14 : 8;
+		full_queue_lost(&q, is_short);
+		full_queue_round(&q, 1, 133);
+	}
+	return q;
+}
+
+/* After three rounds one below the mean says nothing any more, where nothing else tells */
+static void test_stands(void)
+{
+	struct full_queue q = nearly_full(true);
+
+	EXPECT_TRUE(full_queue_is_it(&q), "found out");
+	q = nearly_full(false);
+	EXPECT_TRUE(!full_queue_is_it(&q), "left to what sees it stand");
+}
+
+/* A wait above the mean, of a queue that has held three times as much */
+static void test_half_empty(void)
+{
+	struct full_queue q = fresh();
+
+	q.mean = 20U << FULL_QUEUE_MEAN_SHIFT;
+	q.high = 90;
+	q.edge = 30;
+	EXPECT_TRUE(!full_queue_is_here(&q), "a third");
+	full_queue_lost(&q, true);
+	EXPECT_TRUE(!full_queue_may_be(&q), "the link's");
+	q.edge = 45;
+	EXPECT_TRUE(full_queue_is_here(&q), "half");
+}
+
 /* A range of less than two units is noise: 0.3 ms at 40 ms */
 static void test_noise(void)
 {
@@ -162,8 +261,10 @@ static void test_noise(void)
 
 	for (i = 0; i < 1000; i++)
 		full_queue_add(&q, MIN_US + i % 2 * 300, MIN_US, false, false);
-	for (i = 0; i < 100; i++)
-		full_queue_lost(&q);
+	for (i = 0; i < 100; i++) {
+		full_queue_lost(&q, true);
+		full_queue_round(&q, 0, 100);
+	}
 	EXPECT_EQ(q.bits, 0, "no evidence");
 	EXPECT_TRUE(!full_queue_may_be(&q), "in the end");
 }
@@ -185,6 +286,7 @@ static void test_edge(void)
 
 	for (i = 0; i < 1000; i++)
 		full_queue_add(&q, MIN_US, MIN_US, false, false);
+	full_queue_add(&q, 2 * MIN_US, MIN_US, false, false);
 	full_queue_add(&q, 2 * MIN_US, MIN_US, true, false);
 	EXPECT_EQ(q.edge, 256, "after the gap");
 	full_queue_add(&q, MIN_US, MIN_US, true, false);
@@ -211,11 +313,12 @@ static void test_edges_of_numbers(void)
 			for (n = 0; n < 300; n++) {
 				full_queue_add(&q, n % 7 ? times[i] : times[k],
 					       times[k], n % 3, n % 2);
-				full_queue_lost(&q);
+				full_queue_lost(&q, true);
 				full_queue_round(&q, times[i], times[k]);
+				full_queue_size(&q, times[i]);
 			}
-			EXPECT_IN(q.bits, -FULL_QUEUE_MAX * FULL_QUEUE_BIT,
-				  FULL_QUEUE_MAX * FULL_QUEUE_BIT, "%u over %u",
+			EXPECT_IN(q.bits, -FULL_QUEUE_MAX,
+				  FULL_QUEUE_MAX, "%u over %u",
 				  times[i], times[k]);
 			EXPECT_TRUE(q.mean >> FULL_QUEUE_MEAN_SHIFT <= U16_MAX,
 				    "%u over %u", times[i], times[k]);
@@ -254,10 +357,12 @@ static void test_short(void)
 	EXPECT_TRUE(!full_queue_is_short(&q, MIN_US, 2500), "of 3 ms");
 	EXPECT_TRUE(full_queue_is_short(&q, MIN_US, 3200), "of 3 ms");
 	full_queue_add(&q, U32_MAX, MIN_US, false, false);
+	EXPECT_TRUE(full_queue_is_short(&q, MIN_US, 3200), "one that was delayed");
+	full_queue_add(&q, U32_MAX, MIN_US, false, false);
 	EXPECT_TRUE(!full_queue_is_short(&q, MIN_US, MIN_US), "up to 255 round trips");
 }
 
-/* A full queue is forgotten within 256 rounds, and so is the longest wait */
+/* The longest wait is forgotten; what losses have shown only other losses can change */
 static void test_forgotten(void)
 {
 	struct full_queue q = fresh();
@@ -265,16 +370,26 @@ static void test_forgotten(void)
 
 	run(&q, 2000, MIN_US, sawtooth_us, lose_full);
 	high = q.high;
-	for (i = 0; i < 256; i++)
+	for (i = 0; i < 256; i++) {
+		full_queue_add(&q, MIN_US, MIN_US, false, false);
 		full_queue_round(&q, 0, 100);
-	EXPECT_TRUE(!full_queue_may_be(&q), "forgotten");
+	}
+	EXPECT_TRUE(full_queue_is_it(&q), "no loss");
 	EXPECT_TRUE(q.high < high, "%u is shorter than %u", q.high, high);
+	lose(&q, false);
+	lose(&q, false);
+	EXPECT_TRUE(!full_queue_is_it(&q), "two of a link");
 }
 
 static const struct tap_case cases[] = {
 	{ "losses of a full queue, on any path", test_full },
 	{ "random losses, whatever the waits", test_random },
+	{ "waits within a large window", test_large },
+	{ "packets that the mean is of", test_size },
 	{ "so many losses tell", test_evidence },
+	{ "losses of a round", test_once },
+	{ "a queue that stays nearly full", test_stands },
+	{ "a queue that has held more", test_half_empty },
 	{ "noise of the clock", test_noise },
 	{ "nothing is known at first", test_unknown },
 	{ "the pair beside the gap", test_edge },

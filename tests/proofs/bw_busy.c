@@ -66,6 +66,7 @@ PROOF(rest)
 
 	CHECK(bw_busy_standing_us(&b) <= b.low_us);
 	CHECK(!bw_busy_no_queue(&b) || !b.waited);
+	CHECK(bw_busy_lost_bytes(&b) <= (u64)BW_BUSY_LOST_MAX << BW_BUSY_LOST_SHIFT);
 	bw_busy_congested(&b);
 	CHECK(b.wary == BW_BUSY_WARY);
 	bw_busy_pause(&b);

@@ -6,17 +6,19 @@
 static bool is_state(const struct full_queue *q)
 {
 	return q->mean <= (u32)U16_MAX << FULL_QUEUE_MEAN_SHIFT &&
-	       q->bits >= -FULL_QUEUE_MAX * FULL_QUEUE_BIT &&
-	       q->bits <= FULL_QUEUE_MAX * FULL_QUEUE_BIT;
+	       q->bits >= -FULL_QUEUE_MAX &&
+	       q->bits <= FULL_QUEUE_MAX;
 }
 
 static struct full_queue any_state(void)
 {
 	struct full_queue q = {
 		.mean = nondet_u32(), .last = nondet_u16(),
-		.pair = nondet_u16(), .edge = nondet_u16(),
-		.high = nondet_u16(), .rate = nondet_u16(),
-		.bits = nondet_s32(), .gap = nondet_bool(),
+		.edge = nondet_u16(), .high = nondet_u16(),
+		.rate = nondet_u16(), .bits = nondet_s32(),
+		.shift = nondet_u16(), .gap = nondet_bool(),
+		.told = nondet_bool(), .low = nondet_u16(),
+		.stood = nondet_u16(),
 	};
 
 	return q;
@@ -37,7 +39,7 @@ PROOF(add)
 	ASSUME(is_state(&q));
 	full_queue_add(&q, nondet_u32(), nondet_u32(), nondet_bool(),
 		       nondet_bool());
-	CHECK(is_state(&q) && q.high >= q.pair);
+	CHECK(is_state(&q));
 }
 
 PROOF(lost)
@@ -45,8 +47,19 @@ PROOF(lost)
 	struct full_queue q = any_state();
 
 	ASSUME(is_state(&q));
-	full_queue_lost(&q);
+	full_queue_lost(&q, nondet_bool());
 	CHECK(is_state(&q));
+}
+
+PROOF(size)
+{
+	struct full_queue q = any_state();
+	u32 pkts = nondet_u32();
+
+	full_queue_size(&q, pkts);
+	CHECK(FULL_QUEUE_PKTS_SHIFT + q.shift <= FULL_QUEUE_PKTS_SHIFT_MAX);
+	CHECK(pkts >> (FULL_QUEUE_PKTS_SHIFT + q.shift) == 0 ||
+	      FULL_QUEUE_PKTS_SHIFT + q.shift == FULL_QUEUE_PKTS_SHIFT_MAX);
 }
 
 PROOF(round)

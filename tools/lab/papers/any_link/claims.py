@@ -82,7 +82,7 @@ ABOUT = 0.98  # of Reno's: where its sawtooth stands when the run ends
         for mbit in RATES_MBIT
         for pkts in (5, 10, 30)
     ],
-    cause=causes.LEARNS,
+    cause=causes.BURSTS,
     cost_s=40,
 )
 def alone(e: Evidence) -> Verdict:

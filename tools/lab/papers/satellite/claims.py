@@ -168,8 +168,6 @@ NOT_BELOW = 0.95  # "not below the best by more than 5 %"
     "satellite-leo",
     paper="LEO handovers: goodput 0.95 of the best of cubic, bbr, illinois; p95 queueing delay below cubic's",
     needs=LEO.values(),
-    cause="after a handover a longer path looks like a queue that stands, and the window hardly grows until two probes "
-    "agree: 0.5 to 10 s, as they fall; 94 to 103 Mbit/s with a rate of 90 or 115 Mbit/s, 14 or 27 ms back at the start",
 )
 def handovers(e: Evidence) -> Verdict:
     """Whole run; the in-tree module is reported, not judged."""
