@@ -12,6 +12,6 @@ def test_option_kunit(hetlab: Hetlab) -> None:
     done = hetlab("exec", "--patched", "--", "dmesg", "--notime")
     assert done.returncode == 0, done.stderr
     lines = [line.strip() for line in done.stdout.splitlines()]
-    assert "# tcp_santacruz_opt: pass:7 fail:0 skip:0 total:7" in lines
+    assert "# tcp_santacruz_opt: pass:8 fail:0 skip:0 total:8" in lines
     assert "ok 1 tcp_santacruz_opt" in lines
     assert not [line for line in lines if line.startswith("not ok")]
