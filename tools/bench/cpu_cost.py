@@ -54,7 +54,7 @@ CHECK_INSNS, CHECK_SLACK = 10_000_000, 0.02
 FLOW_DONE = "flow done"
 REFERENCE = "cubic"
 # Instructions, all, at most so many times cubic's
-TARGETS = {"hybla_ext": 1.1, "westwood_fr": 1.1, "westwood_gfr": 1.1, "santacruz": 1.3}
+TARGETS = {"hybla_ext": 1.05, "westwood_fr": 1.05, "westwood_gfr": 1.05, "santacruz": 1.1}
 # What belongs to a congestion control: modules, beginnings of names of built-in functions
 SHARED = ("tcp_reno_", "tcp_slow_start", "tcp_cong_avoid_ai")
 OWN = {

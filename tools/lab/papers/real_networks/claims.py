@@ -192,7 +192,7 @@ def _share(count: int, cause: str = "") -> None:
         return Verdict(jain >= 0.95 and queue <= (N_OP + QUEUE_MARGIN_PKTS) * count, text)
 
 
-_share(2, causes.BURSTS_ARE_HELD)
+_share(2)
 _share(5)
 _share(20, causes.EQUALS_COMPETE)
 

@@ -104,8 +104,7 @@ HARD: dict[str, tuple[str, m.Points, str, int]] = {
     "leo": (
         "LEO-like, steps and bursts of losses each 15 s",
         m.Points("leo", {"link.bottleneck.forward.jitter_ms": (0, 3)}),
-        "without jitter 528 of 699 samples with losses are taken for a full queue's; "
-        f"{causes.COMPETES_ALONE} (in 19 % of the rounds)",
+        "",
         45,
     ),
     "shallow": (
