@@ -68,10 +68,18 @@ static inline u64 div64_u64(u64 dividend, u64 divisor)
 	return dividend / divisor;
 }
 
-/* Number of the highest bit set, from 1; 0 of 0 */
+/* Number of the highest bit set, from 1; 0 of 0. No __builtin_clz: BPF has none */
 static inline int fls(unsigned int x)
 {
-	return x ? (int)sizeof(x) * 8 - __builtin_clz(x) : 0;
+	int bit = 0, step;
+
+	for (step = 16; step; step >>= 1) {
+		int up = x >> step ? step : 0;
+
+		x >>= up;
+		bit += up;
+	}
+	return bit + (int)x;
 }
 
 /* Rounded down */

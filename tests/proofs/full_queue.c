@@ -10,7 +10,7 @@ static bool is_state(const struct full_queue *q)
 	       q->bits <= FULL_QUEUE_MAX;
 }
 
-static struct full_queue any_state(void)
+static inline __attribute__((always_inline)) struct full_queue any_state(void)
 {
 	struct full_queue q = {
 		.mean = nondet_u32(), .last = nondet_u16(),
