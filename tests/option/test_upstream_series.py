@@ -9,6 +9,8 @@ from option import upstream
 pytestmark = pytest.mark.series
 # Scripts that are played at least
 KNOWN = {"6.1": 22, "7.2": 152}
+# Share of points that hold at least; 6.1 is given scripts of 6.12
+SHARE = {"6.1": 0.25, "7.2": 1.0}
 
 
 @pytest.fixture(scope="module", params=KNOWN)
@@ -25,10 +27,11 @@ def test_what_is_not_read_is_named(series: str) -> None:
 
 
 def test_many_hold(played: tuple[str, dict[str, str]]) -> None:
-    """Where nothing held, nothing would be compared."""
-    _series, outcome = played
-    held = [held for held, _said in host.points(outcome["unpatched"]).values()]
-    assert sum(held) > len(held) / 4
+    """Where nothing held, nothing would be compared; all that a kernel's own source has do."""
+    series, outcome = played
+    points = host.points(outcome["unpatched"])
+    wrong = [f"{name} ipv{version}: {said}" for (name, version), (held, said) in points.items() if not held]
+    assert len(wrong) <= len(points) * (1 - SHARE[series]), "\n".join(wrong)
 
 
 @pytest.mark.parametrize("mode", upstream.MODES[1:])

@@ -154,6 +154,50 @@ def test_packetdrill_counts_from_now(hetlab: Hetlab, tmp_path: Path) -> None:
     assert times == pytest.approx([0.03, 0.04], abs=1e-4)
 
 
+LATE = """0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 1000 <mss 1000>
++0 > S. 0:0(0) ack 1 <mss 1460>
++{expected} > S. 0:0(0) ack 1 <mss 1460>
+"""
+
+
+def test_packetdrill_allows_for_the_timer_wheel(hetlab: Hetlab, tmp_path: Path) -> None:
+    """A timer of 1 s fires 24 ms late: an eighth of what a time counts is allowed, by our rules nothing."""
+    held = {}
+    for name, expected in (("right", "1"), ("wrong", ".9")):
+        path = tmp_path / f"{name}.pkt"
+        path.write_text(LATE.format(expected=expected))
+        held[name] = hetlab("packet", "--packetdrill", "--ip=4", path).returncode == 0
+        assert hetlab("packet", "--ip=4", path).returncode == 1
+    assert held == {"right": True, "wrong": False}
+
+
+MERGED = """--mss=1000
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 bind(3, ..., ...) = 0
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 1000 <mss 1000>
++0 > S. 0:0(0) ack 1 <mss 1460>
++.01 < . 1:1(0) ack 1 win 1000
++0 accept(3, ..., ...) = 4
++0 < P. 1:4001(4000) ack 1 win 1000
++0 > . 1:1(0) ack 4001
++0 %{ assert tcpi_rcv_mss == 1000, tcpi_rcv_mss }%
+"""
+
+
+def test_packetdrill_sends_segments_as_long_as_mss(hetlab: Hetlab, tmp_path: Path) -> None:
+    """The kernel sees one packet of four segments, over both IP versions, not one segment of 4000 bytes."""
+    path = tmp_path / "merged.pkt"
+    path.write_text(MERGED)
+    done = hetlab("packet", "--packetdrill", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    path.write_text(MERGED.removeprefix("--mss=1000\n"))
+    assert hetlab("packet", "--packetdrill", path).returncode == 1
+
+
 def test_a_script_that_cannot_be_understood(hetlab: Hetlab, tmp_path: Path) -> None:
     path = tmp_path / "bad.pkt"
     path.write_text("0 > . 1:1(0)\n+0 listen 3\n")

@@ -34,7 +34,7 @@ def run(script: Script, env: Env, trace: Trace, sysctls: Sequence[str]) -> str |
     """Play a script in a fresh namespace; what was wrong, or None."""
     try:
         own_namespace()
-        tun, clock = Tun(script.settings.mtu, ends_of(env).values()), Clock()
+        tun, clock = Tun(script.settings.mtu, ends_of(env).values(), script.settings.mss), Clock()
         write_sysctl("net/ipv4/tcp_congestion_control", script.settings.cc)
         for name, _, value in (text.partition("=") for text in sysctls):
             write_sysctl(name.replace(".", "/"), value)

@@ -143,6 +143,7 @@ class Settings:
     peer_isn: int = 1_000_000
     strict_options: bool = False
     ip: int | None = None
+    mss: int = 0  # of what the peer sends at once, 0: one segment, however long
 
     @classmethod
     def of_packetdrill(cls, version: int) -> "Settings":

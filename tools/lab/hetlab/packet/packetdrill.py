@@ -10,7 +10,9 @@ behind the last line that expects a packet does not matter; sequence numbers of 
 acknowledge, are absolute, all others relative to them; the first SYN behind listen() is of a new
 connection, and packets of the one before do not matter any longer; a descriptor's number may be
 given again; a relative time counts from the end of the event before, whenever that was, and between
-packets of the peer from the one before. That the kernel offers the Santa Cruz option in its SYN is what
+packets of the peer from the one before; timers of the kernel's wheel are up to an eighth late, and so may be
+what is to happen so long after the event before; what the peer sends at once reaches the kernel as one packet of
+segments as long as --mss says. That the kernel offers the Santa Cruz option in its SYN is what
 net.ipv4.tcp_santacruz=1 is for, and taken away before anything is compared.
 """
 
@@ -51,6 +53,9 @@ class Packetdrill(Player):
         if not (isinstance(self.last, Inject) and isinstance(event, Inject)):
             self.base_us = self.clock.now_us()
         self.last = event
+
+    def _tolerance(self, after_us: int) -> int:
+        return max(super()._tolerance(after_us), after_us // 8)
 
     def _seen(self, segment: Segment) -> Segment | None:
         ports = segment.remote_port, segment.local_port

@@ -221,7 +221,10 @@ class Parser:
         if name == "ip_version" and value in ("ipv4", "ipv6"):
             self._set("ip", value[-1])
             return True
-        return name in ("mss", "send_omit_free", "tcp_ts_tick_usecs")
+        if name == "mss":
+            self.script.settings.mss = whole(value, self.names, 1, 65535)
+            return True
+        return name in ("send_omit_free", "tcp_ts_tick_usecs")
 
     def _set(self, name: str, value: str) -> None:
         settings = self.script.settings

@@ -44,6 +44,7 @@ class Blocked:
     event: Call
     call: Blocking
     end_us: int
+    tolerance_us: int
 
 
 class Player:
@@ -164,7 +165,7 @@ class Player:
         blocked = self.blocked
         if not blocked:
             return
-        tolerance, where = self.script.settings.tolerance_usecs, self.script.where(blocked.event)
+        tolerance, where = blocked.tolerance_us, self.script.where(blocked.event)
         while blocked.call.ended_us is None and self._wait_once(blocked.end_us + tolerance):
             pass
         self.blocked = None
@@ -201,16 +202,17 @@ class Player:
 
     def _expect(self, event: Expect) -> None:
         low, high = self._window(event.when)
-        tolerance = self.script.settings.tolerance_usecs
+        tolerance = self._tolerance(low - self.base_us)
         self._wait(high + tolerance, True)
         if not self.queue:
             self._fail(event, f"the kernel sent nothing up to {self._now()}", (low, high), None)
         segment = self._whole(self.queue.popleft(), event.packet, high + tolerance)
         self._learn_timestamp(event.packet, segment)
         self._learn_clock(event.packet, segment)
-        strict = self.script.settings.strict_options
+        settings = self.script.settings
         wanted = self._wanted(event.packet, segment)
-        faults = wire.differences(wanted, segment.packet, self._outgoing(), strict, tolerance)
+        slack = settings.strict_options, settings.tolerance_usecs
+        faults = wire.differences(wanted, segment.packet, self._outgoing(), *slack)
         if segment.at_us < low - tolerance and event.when.low is not None:
             faults.append("time (too early)")
         elif segment.at_us > high + tolerance:
@@ -238,6 +240,10 @@ class Player:
     def _anchor(self, event: Event) -> None:
         """What the relative time of an event counts from: the time of the one before, as it is now."""
 
+    def _tolerance(self, _after_us: int) -> int:
+        """How far from its time a thing may be that is to happen so long after what its time counts from."""
+        return self.script.settings.tolerance_usecs
+
     def _seen(self, segment: Segment) -> Segment | None:
         """A packet of the kernel as it is to be compared; None: it is of no interest."""
         return segment
@@ -263,7 +269,7 @@ class Player:
         data = wire.build(packet, self._mapped(packet), self.ends, ports)
         self.trace.write(data, self.clock.now_us())
         self.trace.say(self.clock.now_us(), "<", packet)
-        self.tun.send(data)
+        self.tun.send(data, packet.length)
         self._collect()
         if self.blocked:  # which this packet may end: its thread has its turn before what comes next
             self._wait_once(self.clock.now_us() + 1)
@@ -279,7 +285,8 @@ class Player:
         self._collect()
         self._finish_blocked()
         if event.end:
-            self.blocked = Blocked(event, self._begun(event), event.end.at(self.before_us))
+            end_us = event.end.at(self.before_us)
+            self.blocked = Blocked(event, self._begun(event), end_us, self._tolerance(end_us - self.base_us))
         else:
             self._compare(event, None)
 

@@ -23,7 +23,11 @@ NS = 1_000_000_000
 CLONE_NEWNET, CLONE_NEWNS = 0x40000000, 0x00020000
 TUNSETIFF = 0x400454CA
 TUNSETOFFLOAD, TUN_OFFLOADS = 0x400454D0, 0x01 | 0x02 | 0x04  # checksums, TSO of both IP versions
-IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
+IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
+# struct virtio_net_hdr: flags, GSO type, header's length (0: all is one piece of memory, on which windows depend),
+# GSO size, checksum's place; GSO types by IP version
+VNET_HDR = struct.Struct("BBHHHH")
+GSO_TCP = {4: 1, 6: 4}
 TFD_NONBLOCK = os.O_NONBLOCK
 TFD_TIMER_ABSTIME = 1
 LARGEST = 65536
@@ -72,11 +76,16 @@ def ip_batch(lines: list[str]) -> None:
 
 
 class Tun:
-    """A TUN device with the local addresses; no router solicitations, no address checks."""
+    """A TUN device with the local addresses; no router solicitations, no address checks.
 
-    def __init__(self, mtu: int, ends: Iterable[Ends]) -> None:
+    With an MSS, what is longer reaches the kernel as one packet of several segments, as from a card that merges them.
+    """
+
+    def __init__(self, mtu: int, ends: Iterable[Ends], mss: int = 0) -> None:
+        self.mss = mss
         self.fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
-        fcntl.ioctl(self.fd, TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), IFF_TUN | IFF_NO_PI))
+        flags = IFF_TUN | IFF_NO_PI | (IFF_VNET_HDR if mss else 0)
+        fcntl.ioctl(self.fd, TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), flags))
         write_sysctl(f"net/ipv6/conf/{DEVICE}/addr_gen_mode", "1")
         write_sysctl(f"net/ipv6/conf/{DEVICE}/router_solicitations", "0")
         addresses = [f"addr add {e.local}/{e.prefix} dev {DEVICE}{' nodad' * (':' in e.local)}" for e in ends]
@@ -87,14 +96,15 @@ class Tun:
         """From now on the kernel hands over what it would leave to a card to cut and to sum up (TSO)."""
         _checked(libc.ioctl(self.fd, TUNSETOFFLOAD, TUN_OFFLOADS), "TUNSETOFFLOAD")
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, payload: int = 0) -> None:
         """Hand a packet to the kernel, at this instant."""
-        os.write(self.fd, data)
+        gso = (GSO_TCP[data[0] >> 4], 0, self.mss) if payload > self.mss else (0, 0, 0)
+        os.write(self.fd, VNET_HDR.pack(0, *gso, 0, 0) + data if self.mss else data)
 
     def receive(self) -> bytes | None:
         """Next packet of the kernel, if there is one."""
         try:
-            return os.read(self.fd, LARGEST)
+            return os.read(self.fd, VNET_HDR.size + LARGEST)[VNET_HDR.size if self.mss else 0 :]
         except BlockingIOError:
             return None
 
