@@ -13,7 +13,8 @@ LATE = (
 BURSTS = (
     "of the same overflow a second packet is lost a round later, when the window is halved already: a retransmission "
     "that left into the full queue, or one of five packets that leave at once as the receiver holds back SACKs for a "
-    "millisecond (tcp_comp_sack_delay_ns); westwood_fr then goes from 133 segments to 34 (50 Mbit/s, 5 packets, traced)"
+    "millisecond (tcp_comp_sack_delay_ns): from 133 segments to 34 (westwood_fr, 50 Mbit/s, 5 packets; traced before "
+    "heavy loss in slow start counted as a queue's, since then it holds there, hybla_ext and westwood_gfr do not)"
 )
 JITTER = (
     "at rho of 1 hybla_ext grows as Reno, a segment a round trip, and a random loss beside a queue that stands takes "
