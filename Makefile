@@ -132,7 +132,8 @@ check:
 	@tools/setup.sh --check --vm --room 12
 	@$(MAKE) --no-print-directory kernels
 	@$(if $(AGAIN),rm -f $(BUILD)/passed.json)
-	@$(BUILD)/venv/bin/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --not-again
+	@$(BUILD)/venv/bin/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --not-again \
+		--durations 20 --durations-min 20
 
 check-fast:
 	@tools/setup.sh --check
