@@ -161,7 +161,7 @@ enum santacruz_phase {
  * @of_path: rounds in a row in which the level was the path's; in slow start: the last one
  * @sudden: the delay that the window is lowered for came within a round
  * @delack: the receiver has acknowledged two packets at once
- * @before: window when the queue was last empty, packets
+ * @before: window when the queue was last empty, or competitive mode ended, packets
  * @run: rounds in a row that do the same
  * @compete: competitive mode
  * @lowering: the window is being lowered; slow start: @ref_us, @ref_pkts and @left_us are
@@ -667,9 +667,11 @@ static void santacruz_drain_failed(struct sock *sk)
 	sc->left_us = sc->ref_us;
 }
 
-/* The queue was empty: nobody fills it */
+/* The queue was empty: nobody fills it. If that is wrong, the window of now is kept for it */
 static void santacruz_nobody_else(struct santacruz *sc)
 {
+	if (sc->compete)
+		sc->before = sc->window;
 	sc->company = sc->compete;
 	sc->compete = 0;
 	sc->left_us = 0;
@@ -740,7 +742,7 @@ static void santacruz_lower_from(struct santacruz *sc, u32 level_us, u32 last_us
 	if (at_once)
 		sc->run = 0;
 	/* A path that changes both ways shows it in two parts, a round or two apart */
-	sc->sudden = at_once || (sc->lowering && sc->sudden && sc->run < 2);
+	sc->sudden = at_once || (sc->lowering && sc->sudden && sc->run < 3);
 	sc->ref_pkts = sc->lowering ? max(sc->ref_pkts, sc->lv.sent_pkts) : sc->lv.sent_pkts;
 	sc->ref_us = level_us;
 	sc->lowering = 1;
@@ -764,14 +766,17 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	bool stands = sc->lowering && santacruz_law_unanswered(&a);
 
 	sc->run = sc->lowering ? min(sc->run + 1, SANTACRUZ_RUN_MAX) : 0;
-	if (stands && !sc->sudden && santacruz_law_gave_way(&a) &&
-	    (sc->company || sc->run >= SANTACRUZ_PATIENCE_ROUNDS)) {
-		santacruz_compete(sk);
-		return;
-	}
-	if (stands && sc->sudden && !grew) {
+	/* A queue that others begin to fill grows on for a round */
+	if (stands && sc->sudden && !grew && sc->run > 1) {
 		santacruz_longer_path(sk, level_us);
 		return;
+	}
+	/* Not ours: it would not answer more packets taken out either */
+	if (stands && !sc->sudden && READ_ONCE(compete) && santacruz_law_gave_way(&a)) {
+		if (sc->company || sc->run >= SANTACRUZ_PATIENCE_ROUNDS)
+			santacruz_compete(sk);
+		if (sc->compete || !grew)
+			return;
 	}
 	if (!sc->lowering || grew)
 		santacruz_lower_from(sc, level_us, last_us);

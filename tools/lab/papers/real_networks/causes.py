@@ -15,7 +15,7 @@ LIKE_CUBIC = (
     "BBR before a queue of up to one bandwidth-delay product"
 )
 HALF_OF_THE_TIME = (
-    "on a round trip of 100 ms it takes turns: it competes in 79 % of the rounds (2 CUBIC, 1 BDP), and gives way in "
+    "on a round trip of 100 ms it takes turns: it competes in 68 % of the rounds (CUBIC, 0.5 BDP), and gives way in "
     "the others"
 )
 TINY_WINDOWS = (

@@ -20,7 +20,7 @@ QUEUES: dict[str, tuple[Any, ...]] = {m.QUEUE_BDP: (0.5, 1, 4), m.WAYS_DELAY: (1
 # Scenario, what, swept, why not, its cost
 COMPANY = {
     "": ("1 CUBIC or 1 BBR, 20 Mbit/s", BESIDE | QUEUES, f"{causes.LIKE_CUBIC}; {causes.HALF_OF_THE_TIME}", 45),
-    "@two": ("2 CUBIC, 20 Mbit/s", QUEUES, causes.HALF_OF_THE_TIME, 25),
+    "@two": ("2 CUBIC, 20 Mbit/s", QUEUES, "", 25),
 }
 
 
