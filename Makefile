@@ -63,8 +63,8 @@ help:
 	@echo "make check-series    each patch of santacruz_opt.patch: compiled in and out,"
 	@echo "                     booted, its packet scripts; the lab on Linux 6.1, 7.2 (an"
 	@echo "                     hour at first)"
-	@echo "make check-upstream  the kernel's own packetdrill scripts, with and without the"
-	@echo "                     patch; part of make check"
+	@echo "make check-upstream  the kernel's own packetdrill scripts and selftests, with and"
+	@echo "                     without the patch; but for selftests at 0 in make check, too"
 	@echo "make check-cluster   one sweep here, by Dask's workers, Slurm, ssh: same bytes,"
 	@echo "                     whatever breaks (docs/cluster.md): half an hour"
 	@echo "make bench           CPU time of the lab, ns-3 and ns-2 for one network:"
@@ -167,7 +167,8 @@ check-series: setup
 	@$(BUILD)/venv/bin/python -m pytest -m series
 
 check-upstream: kernel-patched
-	@$(BUILD)/venv/bin/python -m pytest tests/option/test_upstream.py
+	@$(BUILD)/venv/bin/python -m pytest -m 'virtual or series' \
+		tests/option/test_upstream.py tests/option/test_kernel_selftests.py tests/option/test_kernel_selftests_off.py
 
 check-debug:
 	@tools/setup.sh --check --vm
