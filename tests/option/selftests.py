@@ -6,7 +6,6 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from hetlab.build.kernel import OPTION_PATCH
 from hetlab.paths import TOP
 
 KERNEL = TOP / "tests" / "option" / "kernel_selftests"
@@ -14,9 +13,7 @@ RUN = KERNEL / "run.sh"
 POINT = re.compile(r"^(ok|not ok) \d+ - (\S+)(?: # (SKIP))?$")
 # Points of the selftests' own TAP, by number: their texts have times and process numbers in them
 SUBTEST = re.compile(r"^# ((?:not )?ok \d+)\b(?:.*(# (?:SKIP|XFAIL)))?")
-VARIANTS: dict[str, list[str]] = {"unpatched": []} | (
-    {"0": ["--patched", "--mode", "0"], "2": ["--patched", "--mode", "2"]} if OPTION_PATCH.is_file() else {}
-)
+VARIANTS = {"unpatched": [], "0": ["--patched", "--mode", "0"], "2": ["--patched", "--mode", "2"]}
 Outcomes = dict[str, "Outcome"]
 
 

@@ -3,9 +3,13 @@
 
 import pytest
 
+from hetlab.build.kernel import OPTION_PATCH
 from option.selftests import EXPECTED, Outcomes, check, run_all
 
-pytestmark = pytest.mark.series
+pytestmark = [
+    pytest.mark.series,
+    pytest.mark.skipif(not OPTION_PATCH.is_file(), reason="this tree has no santacruz_opt.patch"),
+]
 
 
 @pytest.fixture(scope="module")
