@@ -452,8 +452,13 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 		full_queue_size(&h->full, size);
 		hybla_share_set_full(&h->share, full_queue_is_it(&h->full));
 	}
-	if (!h->claimed && !h->resuming)
-		cc_path_round(sk, &h->path, &h->wnd);
+	if (h->claimed || h->resuming ||
+	    !cc_path_round(sk, &h->path, &h->wnd))
+		return;
+	/* How losses lay on the path before says nothing of this one */
+	if (!h->first)
+		full_queue_init(&h->full);
+	hybla_share_set_full(&h->share, false);
 }
 
 /* Heavy loss may mean another path: no probe holds the window, and the next comes soon */

@@ -414,7 +414,9 @@ static void westwood_round(struct sock *sk)
 	struct westwood *w = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	cc_path_round(sk, &w->path, &w->wnd);
+	/* How losses lay on the path before says nothing of this one */
+	if (cc_path_round(sk, &w->path, &w->wnd))
+		full_queue_init(&w->full);
 	if (w->busy.proven && !tp->lost && !tp->delivered_ce)
 		westwood_raise_ssthresh(sk, westwood_bdp(sk, FIXED_MILLI));
 }

@@ -169,8 +169,10 @@ static inline void cc_path_longer(const struct tcp_sock *tp,
  * @sk: socket
  * @p: path
  * @wnd: window that comes back after a probe; set when one begins
+ *
+ * Return: the path has become longer: it is another one.
  */
-static inline void cc_path_round(struct sock *sk, struct minrtt_probe *p,
+static inline bool cc_path_round(struct sock *sk, struct minrtt_probe *p,
 				 u32 *wnd)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -188,6 +190,7 @@ static inline void cc_path_round(struct sock *sk, struct minrtt_probe *p,
 		cc_path_hold(sk, p, wnd);
 	else if (probed && !p->probing)
 		cc_path_release(sk, cc_path_window(sk, p, *wnd, event));
+	return event == MINRTT_PROBE_LONGER;
 }
 
 #endif /* HETCC_CC_PATH_H */

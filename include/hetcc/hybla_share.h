@@ -23,7 +23,8 @@
  *
  * A round trip in which few packets waited, and few were lost, shows that nobody
  * else needs the path: losses there are the link's and change nothing, and the
- * window may grow by an eighth per round trip. With rho = 1 it grows as Reno's.
+ * window may grow by an eighth per round trip, with rho below 2 by a 16th. Else it grows
+ * as Reno's with rho = 1.
  */
 #ifndef HETCC_HYBLA_SHARE_H
 #define HETCC_HYBLA_SHARE_H
@@ -35,6 +36,8 @@
 /* The same, while the window is that part below what once filled the path */
 #define HYBLA_SHARE_REFILL	2
 #define HYBLA_SHARE_BELOW	8
+/* Both are less where rho is small, but not below this part */
+#define HYBLA_SHARE_LEAST	2
 /* One packet of so many waits now and then: bursts of the sender's own */
 #define HYBLA_SHARE_FEW		4
 /* More than one packet of so many lost in a round is congestion, queue or not */
@@ -196,8 +199,9 @@ static inline u64 hybla_share_gain(const struct hybla_share *s, u32 wnd,
 		return gain;
 	if (wnd < s->full - s->full / HYBLA_SHARE_BELOW)
 		fill = HYBLA_SHARE_REFILL;
-	/* 1 - 1 / rho */
+	/* 1 - 1 / rho; where rho is 1 a segment a round trip would be too little as well */
 	part = HYBLA_LAW_RHO_ONE - HYBLA_LAW_RHO_ONE * HYBLA_LAW_RHO_ONE / rho;
+	part = max_t(u64, part, HYBLA_LAW_RHO_ONE / HYBLA_SHARE_LEAST);
 	return max_t(u64, gain, div_u64(part * wnd, fill));
 }
 

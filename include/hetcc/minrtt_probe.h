@@ -168,17 +168,20 @@ static inline enum minrtt_probe_event minrtt_probe_round(struct minrtt_probe *p,
 	if (round_us == MINRTT_PROBE_NONE)
 		return MINRTT_PROBE_GO_ON;
 	p->stood = round_us - p->min_us > wait_us;
+	/* Its first round empties the queue, and has a delayed ACK: @wait_us is long then */
+	if (probed && --p->left)
+		return MINRTT_PROBE_GO_ON;
 	if (!p->stood) {
 		minrtt_probe_known(p, probed ? MINRTT_PROBE_REST :
 				   clamp_t(u32, p->left, MINRTT_PROBE_ROUNDS,
 					   MINRTT_PROBE_REST));
 		return probed ? MINRTT_PROBE_EMPTY : MINRTT_PROBE_GO_ON;
 	}
-	if (--p->left)
-		return MINRTT_PROBE_GO_ON;
 	if (probed)
 		return minrtt_probe_judge(p, round_us,
 					  wait_us / MINRTT_PROBE_SAME);
+	if (--p->left)
+		return MINRTT_PROBE_GO_ON;
 	p->probing = true;
 	p->left = MINRTT_PROBE_LENGTH;
 	return MINRTT_PROBE_BEGIN;

@@ -67,7 +67,7 @@ static double real_gain(u32 w, u32 rho, u32 fill)
 {
 	double r = (double)rho / ONE;
 
-	return fmax(r, (1 - 1 / r) * w / fill);
+	return fmax(r, fmax(1 - 1 / r, 0.5) * w / fill);
 }
 
 /* The same in Q12, as it is rounded */
@@ -76,6 +76,7 @@ static long double ref_gain(const struct hybla_share *s, u32 w, u32 rho)
 	bool below = w < s->full - floorl(s->full / 8.0L);
 	long double part = ceill(ONE - (long double)ONE * ONE / rho);
 
+	part = fmaxl(part, ONE / 2);
 	if (!hybla_share_no_queue(s) || s->lost > s->size / 32 + 1)
 		return rho;
 	return fmaxl(rho, floorl(part * w / (below ? 2 : 8)));
@@ -300,21 +301,30 @@ static void test_light_again(void)
 	EXPECT_EQ(hybla_share_grow(&s, 700, 700, 4 * ONE), 65, "over");
 }
 
-/* With rho = 1 that changes nothing */
-static void test_no_queue_rho_one(void)
+/* Up to rho = 2 half of what it is at most: a 16th, and a quarter below 700 */
+static void expect_half(u32 rho)
 {
-	struct hybla_share with, without = { 0 };
-	int i;
+	struct hybla_share s = no_queue_state(800);
 
-	with = no_queue_state(U32_MAX);
-	for (i = 0; i < ROUNDS; i++) {
-		u32 w = random_window(), pkts = prng_log32(1, w);
+	EXPECT_EQ(hybla_share_grow(&s, 700, 700, rho), 43, "43.75, rho %u", rho);
+	s = no_queue_state(800);
+	EXPECT_EQ(hybla_share_grow(&s, 699, 699, rho), 174, "174.75, rho %u",
+		  rho);
+	s = no_queue_state(800);
+	s.calm = false;
+	EXPECT_EQ(hybla_share_grow(&s, 699, 699, rho), rho / ONE, "a queue");
+	s = no_queue_state(0);
+	EXPECT_EQ(hybla_share_grow(&s, 8, 8, rho), rho / ONE, "rho is more");
+}
 
-		EXPECT_EQ(hybla_share_grow(&with, w, pkts, ONE),
-			  hybla_share_grow(&without, w, pkts, ONE),
-			  "window %u, %u acked", w, pkts);
-		EXPECT_EQ(with.rem, without.rem, "left");
-	}
+static void test_no_queue_small_rho(void)
+{
+	struct hybla_share s = no_queue_state(800);
+
+	expect_half(ONE);
+	expect_half(3 * ONE / 2);
+	expect_half(2 * ONE);
+	EXPECT_EQ(hybla_share_grow(&s, 700, 700, 5 * ONE / 2), 52, "52.5");
 }
 
 static long double ref_cut(const struct hybla_share *s, u32 wnd, u32 lost,
@@ -952,7 +962,7 @@ static const struct tap_case cases[] = {
 	{ "no queue by hand", test_no_queue_by_hand },
 	{ "fast growth by light loss alone", test_light },
 	{ "and again in the next round", test_light_again },
-	{ "no queue changes nothing with rho = 1", test_no_queue_rho_one },
+	{ "no queue: half of that with a small rho", test_no_queue_small_rho },
 	{ "cut of edges of everything", test_cut_edges },
 	{ "cut of any window, loss and rho", test_cut_any },
 	{ "cuts lose no fraction", test_cut_sum },
