@@ -17,11 +17,11 @@ BURSTS = (
     "heavy loss in slow start counted as a queue's, since then it holds there, hybla_ext and westwood_gfr do not)"
 )
 JITTER = (
-    "at rho of 1 hybla_ext grows as Reno, a segment a round trip, and a random loss beside a queue that stands takes "
-    "half: in slots of 10 ms 3 of 47 losses from 5 s on (traced before losses of a round counted as one: 30 Mbit/s), "
-    "and it takes 3 s to come back; at the start slow start drops 330 packets"
+    "a random loss beside a queue that stands takes half, in slots of 10 ms 3 of 47 losses from 5 s on (traced in "
+    "hybla_ext at 30 Mbit/s, before losses of a round counted as one), and westwood comes back by a segment a round "
+    "trip; at the start slow start drops 330 packets"
 )
 SWEEP = (
-    "bbr answers no loss below 20 %. hybla_ext at rho of 1 to 1.5 grows by so many segments a round trip; behind 5 "
-    "packets at 51 Mbit/s, 7 ms, 2.8 % lost, bursts of any window overflow the queue, too"
+    "bbr answers no loss below 20 %. in hybla_ext a round of more than a 32nd lost stops fast growth, of a 16th is "
+    "congestion; behind 5 packets at 51 Mbit/s, 7 ms, 2.8 % lost, bursts of any window overflow the queue, too"
 )
