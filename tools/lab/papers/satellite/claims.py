@@ -333,7 +333,7 @@ def others_lost(e: Evidence, run: RunKey) -> float:
     "satellite-friend",
     paper="25, 600 ms beside cubic and reno of 25 ms: at most 1.1 times what a reno flow of 25 ms takes in its place",
     needs=[*FRIENDS.values(), REFERENCE, WITHOUT],
-    cause="1.21 at 25 ms, too, where rho is 1. The others lose 4 %",
+    cause="1.13 at 25 ms, too, where rho is 1. The others lose 3 %",
     cost_s=80,
 )
 def friendly(e: Evidence) -> Verdict:
