@@ -22,6 +22,6 @@ JITTER = (
     "trip; at the start slow start drops 330 packets"
 )
 SWEEP = (
-    "bbr answers no loss below 20 %. in hybla_ext a round of more than a 32nd lost stops fast growth, of a 16th is "
+    "bbr answers no loss below 20 %. In hybla_ext a round of more than a 32nd lost stops fast growth, of a 16th is "
     "congestion; behind 5 packets at 51 Mbit/s, 7 ms, 2.8 % lost, bursts of any window overflow the queue, too"
 )
