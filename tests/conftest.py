@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 PLACES = ("fast", "virtual", "build", "vm", "debug", "quic", "series", "cluster")
 # Files of several minutes, the longest first: begun last, one worker would end alone with them
-LONG = ("papers", "judge_command", "unchanged", "kernel_selftests", "patch_build", "interop", "hosts", "candidates")
+LONG = ("papers", "judge_command", "unchanged", "patch_build", "interop", "hosts", "candidates")
 
 
 @pytest.hookimpl(tryfirst=True)

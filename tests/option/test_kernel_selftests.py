@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The kernel's own selftests for TCP: the patch takes none of them away, with its sysctl at 2."""
+"""The kernel's own selftests for TCP: the patch takes none of them away; make check-upstream."""
 
 import subprocess
 
@@ -8,8 +8,8 @@ import pytest
 from hetlab.build.kernel import OPTION_PATCH
 from option.selftests import EXPECTED, RUN, Outcomes, check, lines, run_all
 
-pytestmark = pytest.mark.virtual
-VARIANTS = ("unpatched", "2") if OPTION_PATCH.is_file() else ("unpatched",)
+pytestmark = pytest.mark.series
+VARIANTS = ("unpatched", "0", "2") if OPTION_PATCH.is_file() else ("unpatched",)
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,7 @@ def test_nothing_is_left_out(outcomes: dict[str, Outcomes]) -> None:
     assert not unrunnable & set(EXPECTED)
 
 
+@pytest.mark.build
 def test_help_and_wrong_usage() -> None:
     assert "usage:" in subprocess.run([RUN, "--help"], capture_output=True, text=True, check=True).stdout
     assert subprocess.run([RUN, "--nonsense"], capture_output=True, check=False).returncode != 0

@@ -188,6 +188,7 @@ APART = 0.15
     "any_link-border",
     paper="0.1 % lost, round trips of 26, 30, 32, 40 ms: neighbours differ by at most 15 %",
     needs=BORDER.values(),
+    cost_s=15,
 )
 def border(e: Evidence) -> Verdict:
     """There is no rho at which another law begins."""

@@ -169,6 +169,7 @@ RECEIVED = ("t", "id", "bytes_received")
     needs=F8.values(),
     cause="which of ten connections has little for a while is chance: the first of westwood_gfr has 1.9 times Reno's "
     "over the whole run, the ten 1.5 to 6.6 times (1.6 to 7.0 Mbit/s; seeds 2 and 3 1.1 to 6.6), their mean 4.0 times",
+    cost_s=25,
 )
 def sustained(e: Evidence) -> Verdict:
     """The first of the ten connections, and their mean; Reno without SACK; SACK is reported, not judged."""
@@ -259,6 +260,7 @@ def geo(cc: str, percent: float) -> RunKey:
     "faster_recovery-geo",
     paper="20 Mbit/s, 600 ms, losses of 0.1, 0.5, 1 %: 1.5 times the better of westwood and cubic",
     needs=[geo(cc, percent) for percent in GEO_LOSSES for cc in (*GEO_OURS, *GEO_RIVALS, *GEO_TOLD)],
+    cost_s=45,
 )
 def satellite(e: Evidence) -> Verdict:
     """Both of ours at each loss rate; the others are reported, not judged."""

@@ -188,14 +188,14 @@ def drawn_share(e: Evidence, number: int) -> float:
     return min(shares) / (1 - of.loss_percent / 100)
 
 
-def _sweep(name: str, count: int, cost_s: int) -> None:
+def _sweep(name: str, count: int, cause: str, cost_s: int = 0) -> None:
     numbers = range(1, count + 1)
 
     @claim(
         f"real_networks-{name}",
         paper=f"{count} networks drawn at random: from 10 s after any change 95 % have 0.85 of (1 - loss) x link",
         needs=[DRAWN[i] for i in numbers],
-        cause=f"{causes.OF_THE_LINK} (samples with losses: d010: 2103 of 4457, d009: 292 of 2553, d006: 54 of 603)",
+        cause=cause,
         cost_s=cost_s,
     )
     def check(e: Evidence) -> Verdict:
@@ -208,4 +208,9 @@ def _sweep(name: str, count: int, cost_s: int) -> None:
         return Verdict(good, f"{enough:.3f} of the draws; seed {draws.SEED}, worst: {told}")
 
 
-_sweep("sweep-few", FEW_DRAWS, 0)
+_sweep(
+    "sweep-few",
+    FEW_DRAWS,
+    f"{causes.OF_THE_LINK} (samples with losses: d010: 2103 of 4457, d009: 292 of 2553, d006: 54 of 603)",
+)
+_sweep("sweep", draws.DRAWS, causes.OF_THE_LINK, cost_s=600)
