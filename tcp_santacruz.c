@@ -38,8 +38,8 @@
  * for eight rounds less than ours would have moved it, its mean is the path's delay and
  * becomes the base. In slow start one round says so: twice as much in flight waits no
  * longer. So does a delay that came at once (in two parts if both ways changed) and does
- * not answer, or is for eight rounds twice what all packets in flight can cause, or that
- * two drains leave alike. If others' packets did it, the base falls as they leave.
+ * not answer (slow start that it ended goes on), or is for eight rounds twice what all in
+ * flight can cause, or that two drains leave alike. It falls as others' packets leave.
  *
  * Departures from the papers, each with its function; paper=1 has none of them:
  * - n from the level, not from sums of differences	santacruz_n
@@ -98,7 +98,7 @@
 #define SANTACRUZ_ALIKE	32
 /* A drain is as long as that of other flows with other round trips, to meet theirs */
 #define SANTACRUZ_DRAIN_MS	200U
-/* A flow that starts fills the queue for so many rounds; 4 bits */
+/* A flow that starts fills the queue for so many rounds; 0..8 has 4 bits, 0..7 three */
 #define SANTACRUZ_PATIENCE_ROUNDS	8U
 /* Packets of a hole that are looked at, from the first missing on */
 #define SANTACRUZ_HOLE_SKBS	4U
@@ -137,6 +137,13 @@ enum santacruz_probing {
 	SANTACRUZ_TOO_COARSE,		/* for the rest of the connection */
 };
 
+/* How the delay came that the window is lowered for */
+enum santacruz_sudden {
+	SANTACRUZ_GRADUAL,
+	SANTACRUZ_AT_ONCE,	/* within a round, or two */
+	SANTACRUZ_IN_STARTUP,	/* the same, before slow start was over */
+};
+
 enum santacruz_phase {
 	SANTACRUZ_STARTUP,
 	SANTACRUZ_STEADY,
@@ -159,7 +166,7 @@ enum santacruz_phase {
  * @prior: window before the last congestion, packets; 0: none
  * @phase: enum santacruz_phase
  * @of_path: rounds in a row in which the level was the path's; in slow start: the last one
- * @sudden: the delay that the window is lowered for came within a round
+ * @sudden: enum santacruz_sudden
  * @delack: the receiver has acknowledged two packets at once
  * @before: window when the queue was last empty, or competitive mode ended, packets
  * @run: rounds in a row that do the same
@@ -195,8 +202,7 @@ struct santacruz {
 			u32 prior:24,
 			    phase:2,
 			    of_path:4,
-			    sudden:1,
-			    delack:1;
+			    sudden:2;
 			u32 before:24,
 			    run:5,
 			    compete:1,
@@ -205,7 +211,8 @@ struct santacruz {
 			u32 last_pkts:24,
 			    reduced:2,
 			    slow:2,
-			    foreign:4;
+			    foreign:3,
+			    delack:1;
 		};
 		struct santacruz_paper pp;
 	};
@@ -535,6 +542,27 @@ static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 	return true;
 }
 
+static void santacruz_enter(struct santacruz *sc, u8 phase)
+{
+	sc->phase = phase;
+	sc->run = 0;
+	sc->lowering = 0;
+	sc->sudden = SANTACRUZ_GRADUAL;
+}
+
+static void santacruz_end_startup(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u8 sudden = sc->sudden;
+
+	santacruz_enter(sc, SANTACRUZ_STEADY);
+	sc->sudden = sudden;
+	sc->left_us = 0;
+	sc->slow = SANTACRUZ_AFTER_STARTUP;
+	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
+	cc_window_want_pacing(sk);
+}
+
 static void santacruz_reduce(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
@@ -557,10 +585,12 @@ static void santacruz_reduce(struct sock *sk)
 		sc->ref_pkts = window;
 		return;
 	}
-	sc->phase = SANTACRUZ_STEADY;
-	sc->run = 0;
+	if (sc->phase == SANTACRUZ_STARTUP)
+		santacruz_end_startup(sk);
+	/* A delay is to answer what losses take out as well */
+	if (!sc->lowering)
+		sc->run = 0;
 	cc_window_want_pacing(sk);
-	sc->lowering &= sc->sudden;
 	santacruz_set_window(sk, window);
 }
 
@@ -593,20 +623,13 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	if (sc->lowering)
 		sc->run = 0;
 	sc->lowering = 0;
+	sc->sudden = SANTACRUZ_GRADUAL;
 	if (sc->reduced || !tcp_is_cwnd_limited(sk))
 		return;
 	op -= santacruz_milli_to_q8(READ_ONCE(n_op)) / 2;
 	shows = !sc->compete && santacruz_n(sc) >= op;
 	santacruz_set_window(sk, santacruz_target(sk, shows));
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
-}
-
-static void santacruz_enter(struct santacruz *sc, u8 phase)
-{
-	sc->phase = phase;
-	sc->run = 0;
-	sc->lowering = 0;
-	sc->sudden = 0;
 }
 
 static bool santacruz_drain_due(const struct sock *sk)
@@ -698,7 +721,7 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 		santacruz_nobody_else(sc);
 }
 
-/* What losses have shown is of the path before */
+/* What losses have shown is of the path before; slow start that it ended goes on */
 static void santacruz_longer_path(struct sock *sk, u32 level_us)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
@@ -706,6 +729,12 @@ static void santacruz_longer_path(struct sock *sk, u32 level_us)
 	santacruz_raise_base(sc, level_us);
 	sc->lowering = 0;
 	sc->prior = 0;
+	if (sc->sudden == SANTACRUZ_IN_STARTUP) {
+		santacruz_enter(sc, SANTACRUZ_STARTUP);
+		santacruz_set_window(sk, SANTACRUZ_LAW_WINDOW_MAX);
+		return;
+	}
+	sc->sudden = SANTACRUZ_GRADUAL;
 	santacruz_set_window(sk, max_t(u32, sc->before, sc->window));
 }
 
@@ -739,10 +768,13 @@ static void santacruz_lower_from(struct santacruz *sc, u32 level_us, u32 last_us
 {
 	bool at_once = last_us < level_us / 4;
 
-	if (at_once)
-		sc->run = 0;
 	/* A path that changes both ways shows it in two parts, a round or two apart */
-	sc->sudden = at_once || (sc->lowering && sc->sudden && sc->run < 3);
+	if (at_once) {
+		sc->run = 0;
+		sc->sudden = SANTACRUZ_AT_ONCE;
+	} else if (sc->run >= 3) {
+		sc->sudden = SANTACRUZ_GRADUAL;
+	}
 	sc->ref_pkts = sc->lowering ? max(sc->ref_pkts, sc->lv.sent_pkts) : sc->lv.sent_pkts;
 	sc->ref_us = level_us;
 	sc->lowering = 1;
@@ -836,19 +868,9 @@ static void santacruz_steer(struct sock *sk, u32 level_us, u32 last_us)
 		santacruz_raise(sk, op);
 	} else {
 		sc->lowering = 0;
+		sc->sudden = SANTACRUZ_GRADUAL;
 		sc->run = 0;
 	}
-}
-
-static void santacruz_end_startup(struct sock *sk)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-
-	santacruz_enter(sc, SANTACRUZ_STEADY);
-	sc->left_us = 0;
-	sc->slow = SANTACRUZ_AFTER_STARTUP;
-	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
-	cc_window_want_pacing(sk);
 }
 
 static u32 santacruz_startup_us(const struct santacruz *sc)
@@ -867,6 +889,10 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 
 	/* Twice as much in flight, and it waits no longer */
 	sc->of_path = level_us <= last_us + due_us / 4;
+	if (level_us <= santacruz_startup_us(sc))
+		sc->sudden = SANTACRUZ_GRADUAL;
+	else if (last_us < level_us / 4)
+		sc->sudden = SANTACRUZ_IN_STARTUP;
 	if (tcp_snd_cwnd(tp) >= sc->window) {
 		santacruz_end_startup(sk);
 	} else if (santacruz_n(sc) > op && !sc->of_path &&

@@ -20,9 +20,11 @@
 
 /* Less than 1/64 of the round trip is noise */
 #define LOSS_DELAY_NOISE_SHIFT	6
-/* The mean wait is of 32 packets; a wait counts as 2^26 us (67 s) at most */
+/* The mean wait is of 32 packets; a wait counts as 2^24 us (17 s) at most */
 #define LOSS_DELAY_MEAN_SHIFT	5
-#define LOSS_DELAY_WAIT_MAX_US	((u32)1 << 26)
+#define LOSS_DELAY_WAIT_MAX_US	(((u32)1 << 24) - 1)
+/* No packet yet in this round */
+#define LOSS_DELAY_LEAST_NONE	255U
 /* What a queue has held is forgotten by 1/256 a round */
 #define LOSS_DELAY_FADE_SHIFT	8
 /* Packets of a round that are enough for the queue to show */
@@ -62,6 +64,7 @@
  * struct loss_delay - waits and losses of late
  * @sum_us: what a packet had to wait, mean of 32, LOSS_DELAY_MEAN_SHIFT more bits
  * @high_us: most that all packets of a round had to wait
+ * @least: least round trip of this round less that of an empty path, loss_delay_coarse()
  * @pkts: packets that arrived
  * @lost: packets that were lost since the last reduction; twice from the second on, if no
  *	queue has been seen that could be full
@@ -82,7 +85,8 @@
  */
 struct loss_delay {
 	u32 sum_us;
-	u32 high_us;
+	u32 high_us:24,
+	    least:8;
 	u32 pkts:14,
 	    lost:14,
 	    hole:1,
@@ -111,6 +115,22 @@ static inline u32 loss_delay_share(const struct loss_delay *e)
 	return max_t(u32, below, LOSS_DELAY_FLOOR);
 }
 
+/* Three bits behind the first: a byte holds it, 0..231. Of two, the longer is never less */
+static inline u32 loss_delay_coarse(u32 us)
+{
+	u32 shift = max(fls(us) - 4, 0);
+
+	return (shift << 3) + (us >> shift);
+}
+
+/* Never more than what was made coarse, and less by an eighth at most */
+static inline u32 loss_delay_fine(u32 coarse)
+{
+	u32 shift = max(coarse >> 3, 1U) - 1;
+
+	return (coarse - (shift << 3)) << shift;
+}
+
 /* Mean wait, microseconds */
 static inline u32 loss_delay_mean_us(const struct loss_delay *e)
 {
@@ -120,7 +140,7 @@ static inline u32 loss_delay_mean_us(const struct loss_delay *e)
 /* Wait for the fullest queue that was seen; the mean is of round trips: no peer can hide it */
 static inline u32 loss_delay_full_us(const struct loss_delay *e)
 {
-	return max(e->high_us, loss_delay_mean_us(e));
+	return max_t(u32, e->high_us, loss_delay_mean_us(e));
 }
 
 /**
@@ -130,6 +150,7 @@ static inline u32 loss_delay_full_us(const struct loss_delay *e)
 static inline void loss_delay_init(struct loss_delay *e)
 {
 	e->below = LOSS_DELAY_LINK;
+	e->least = LOSS_DELAY_LEAST_NONE;
 	e->gap_pkts = LOSS_DELAY_GAP_FIRST << LOSS_DELAY_GAP_SHIFT;
 }
 
@@ -154,7 +175,7 @@ static inline void loss_delay_hole(struct loss_delay *e, u32 wait_us, u32 gap_us
 static inline void loss_delay_wait(struct loss_delay *e, u32 wait_us)
 {
 	wait_us = min_t(u32, wait_us, LOSS_DELAY_WAIT_MAX_US);
-	/* Never above 2^5 * 2^26 */
+	/* Never above 2^5 * 2^24 */
 	if (e->sum_us)
 		e->sum_us = e->sum_us - loss_delay_mean_us(e) + wait_us;
 	else
@@ -173,6 +194,8 @@ static inline void loss_delay_sample(struct loss_delay *e, u32 wait_us, u32 pkts
 				     bool hole, u32 gap_us)
 {
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 2);
+	e->least = min_t(u32, e->least,
+			 loss_delay_coarse(min_t(u32, wait_us, LOSS_DELAY_WAIT_MAX_US)));
 	if (hole && !e->hole)
 		loss_delay_hole(e, wait_us, gap_us);
 	e->hole = hole;
@@ -280,22 +303,27 @@ static inline u32 loss_delay_fade(u32 count)
  * @own_us: that much the sender itself keeps there
  * @pkts: packets of it
  *
- * Where all of them waited longer than the mean, it is too old: a path that got longer
- * would take ten rounds to show in it. Never above 2^5 * 2^26.
+ * Where all of them waited longer than the mean, on the way forth or there and back, it is
+ * too old: a path that got longer would take ten rounds to show in it. Never above 2^5 * 2^24.
  */
 static inline void loss_delay_round(struct loss_delay *e, u32 level_us, u32 own_us, u32 pkts)
 {
+	u32 high_us = e->high_us - (e->high_us >> LOSS_DELAY_FADE_SHIFT);
+	u32 least_us = e->least < LOSS_DELAY_LEAST_NONE ? loss_delay_fine(e->least) : 0;
+
+	level_us = min_t(u32, level_us, LOSS_DELAY_WAIT_MAX_US);
 	e->doubt = 0;
 	e->below = loss_delay_share(e);
 	e->votes = 0;
 	e->pkts = loss_delay_fade(e->pkts);
 	e->lost = loss_delay_fade(e->lost);
-	e->high_us -= e->high_us >> LOSS_DELAY_FADE_SHIFT;
-	e->stands = level_us > own_us && level_us >= e->high_us - e->high_us / 4;
-	if (pkts < LOSS_DELAY_ROUND_PKTS)
-		return;
-	e->high_us = max(e->high_us, level_us);
-	e->sum_us = max(e->sum_us, level_us << LOSS_DELAY_MEAN_SHIFT);
+	e->least = LOSS_DELAY_LEAST_NONE;
+	e->stands = level_us > own_us && level_us >= high_us - high_us / 4;
+	if (pkts >= LOSS_DELAY_ROUND_PKTS) {
+		high_us = max(high_us, level_us);
+		e->sum_us = max(e->sum_us, max(level_us, least_us) << LOSS_DELAY_MEAN_SHIFT);
+	}
+	e->high_us = high_us;
 }
 
 #endif /* HETCC_LOSS_DELAY_H */

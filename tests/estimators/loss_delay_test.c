@@ -359,6 +359,45 @@ static void test_longer_path(void)
 	EXPECT_EQ(loss_delay_mean_us(&e), LOSS_DELAY_WAIT_MAX_US, "a shorter one takes nothing away");
 }
 
+/* The way back got longer: no level shows it, all round trips do, and the mean follows in a round */
+static void test_longer_way_back(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i, mean_us;
+
+	loss_delay_init(&e);
+	for (i = 0; i < 20; i++)
+		send_round(&e, prng_range(0, GAP_US), 0);
+	mean_us = loss_delay_mean_us(&e);
+	for (i = 0; i < WINDOW; i++)
+		loss_delay_sample(&e, 10 * QUEUE_US + prng_range(i ? 1 : 0, GAP_US), 1, false, 0);
+	loss_delay_round(&e, 0, OWN_US, LOSS_DELAY_ROUND_PKTS - 1);
+	EXPECT_EQ(loss_delay_mean_us(&e), mean_us, "too few packets");
+	for (i = 0; i < WINDOW; i++)
+		loss_delay_sample(&e, 10 * QUEUE_US + prng_range(0, GAP_US), 1, false, 0);
+	loss_delay_round(&e, 0, OWN_US, WINDOW);
+	EXPECT_IN(loss_delay_mean_us(&e), 10 * QUEUE_US * 7 / 8, 10 * QUEUE_US + GAP_US, "the next round");
+	EXPECT_TRUE(e.high_us <= GAP_US, "it is no queue");
+	mean_us = loss_delay_mean_us(&e);
+	loss_delay_round(&e, 0, OWN_US, WINDOW);
+	EXPECT_EQ(loss_delay_mean_us(&e), mean_us, "a round without round trips");
+}
+
+/* What a byte keeps of a wait: its order, and all but an eighth */
+static void test_coarse(void)
+{
+	u32 i, us, last = 0;
+
+	for (i = 0; i < 24 * 64; i++) {
+		us = (1ULL << i / 64) + ((u64)(i % 64) << i / 64) / 64;
+		EXPECT_TRUE(loss_delay_coarse(us) >= last, "%u us: order", us);
+		last = loss_delay_coarse(us);
+		EXPECT_IN(loss_delay_fine(last), us - us / 8, us, "%u us", us);
+	}
+	EXPECT_EQ(loss_delay_fine(loss_delay_coarse(0)), 0, "nothing");
+	EXPECT_TRUE(loss_delay_coarse(U32_MAX) < LOSS_DELAY_LEAST_NONE, "all of them are in front of none");
+}
+
 /* A receiver whose clock hides the level: the round trips show the queue */
 static void test_hidden_queue(void)
 {
@@ -373,7 +412,7 @@ static void test_hidden_queue(void)
 	EXPECT_IN(loss_delay_full_us(&e), QUEUE_US * 45 / 100, QUEUE_US * 55 / 100, "the mean");
 	loss_delay_wait(&e, U32_MAX);
 	EXPECT_IN(loss_delay_full_us(&e), LOSS_DELAY_WAIT_MAX_US >> LOSS_DELAY_MEAN_SHIFT,
-		  LOSS_DELAY_WAIT_MAX_US / 16, "the longest wait counts as 2^26 us");
+		  LOSS_DELAY_WAIT_MAX_US / 16, "the longest wait counts as 2^24 us");
 	for (i = 0; i < 1000; i++)
 		loss_delay_wait(&e, QUEUE_US);
 	EXPECT_IN(loss_delay_full_us(&e), QUEUE_US, QUEUE_US + 1, "a queue is seen");
@@ -413,6 +452,8 @@ static const struct tap_case cases[] = {
 	{ "an overrun is one loss", test_often_limits },
 	{ "what a queue has held", test_held },
 	{ "a path that gets longer", test_longer_path },
+	{ "a way back that gets longer", test_longer_way_back },
+	{ "a wait in a byte", test_coarse },
 	{ "a queue that the level hides", test_hidden_queue },
 	{ "a queue that is known to be empty", test_known_to_be_empty },
 };

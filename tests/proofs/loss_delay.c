@@ -6,10 +6,11 @@
 static inline __attribute__((always_inline)) struct loss_delay any_state(void)
 {
 	u16 pkts = nondet_u16(), lost = nondet_u16(), gap = nondet_u16();
-	u8 below = nondet_u8(), since = nondet_u8();
+	u8 below = nondet_u8(), since = nondet_u8(), least = nondet_u8();
+	u32 high_us = nondet_u32();
 	s32 votes = nondet_s32();
 	struct loss_delay e = {
-		.high_us = nondet_u32(), .sum_us = nondet_u32(),
+		.sum_us = nondet_u32(),
 		.hole = nondet_bool(), .told = nondet_bool(),
 		.doubt = nondet_bool(), .hole_below = nondet_bool(),
 		.hole_low = nondet_bool(), .hole_near = nondet_bool(),
@@ -21,12 +22,17 @@ static inline __attribute__((always_inline)) struct loss_delay any_state(void)
 	ASSUME(gap <= LOSS_DELAY_GAP_MAX << LOSS_DELAY_GAP_SHIFT);
 	ASSUME(since <= LOSS_DELAY_GAP_MAX);
 	ASSUME(votes >= -LOSS_DELAY_VOTES_MAX && votes <= LOSS_DELAY_VOTES_MAX);
+	ASSUME(high_us <= LOSS_DELAY_WAIT_MAX_US);
+	ASSUME(least == LOSS_DELAY_LEAST_NONE || least <= loss_delay_coarse(LOSS_DELAY_WAIT_MAX_US));
+	e.high_us = high_us;
+	e.least = least;
 	e.pkts = pkts;
 	e.lost = lost;
 	e.gap_pkts = gap;
 	e.below = below;
 	e.since_pkts = since;
 	e.votes = votes;
+	CHECK(e.high_us == high_us && e.least == least);
 	CHECK(e.pkts == pkts && e.lost == lost && e.gap_pkts == gap &&
 	      e.below == below && e.since_pkts == since && e.votes == votes);
 	return e;
@@ -35,6 +41,8 @@ static inline __attribute__((always_inline)) struct loss_delay any_state(void)
 static bool is_state(const struct loss_delay *e)
 {
 	return loss_delay_mean_us(e) <= LOSS_DELAY_WAIT_MAX_US &&
+	       (e->least == LOSS_DELAY_LEAST_NONE ||
+		e->least <= loss_delay_coarse(LOSS_DELAY_WAIT_MAX_US)) &&
 	       e->pkts <= LOSS_DELAY_PKTS_MAX &&
 	       e->lost <= LOSS_DELAY_PKTS_MAX &&
 	       e->gap_pkts <= LOSS_DELAY_GAP_MAX << LOSS_DELAY_GAP_SHIFT &&
@@ -48,6 +56,15 @@ PROOF(start)
 
 	loss_delay_init(&e);
 	CHECK(is_state(&e) && !loss_delay_of_link(&e) && !loss_delay_heavy(&e));
+}
+
+PROOF(coarse)
+{
+	u32 us = nondet_u32(), more_us = nondet_u32(), fine_us = loss_delay_fine(loss_delay_coarse(us));
+
+	CHECK(fine_us <= us && us - fine_us <= us / 8);
+	CHECK(loss_delay_coarse(us) < LOSS_DELAY_LEAST_NONE);
+	CHECK(us > more_us || loss_delay_coarse(us) <= loss_delay_coarse(more_us));
 }
 
 PROOF(wait)
@@ -121,7 +138,9 @@ PROOF(round)
 	CHECK(is_state(&e) && !e.doubt && !e.votes);
 	CHECK(e.below >= was.below - was.below / 16);
 	CHECK(e.below <= was.below + LOSS_DELAY_ONE / 16);
-	CHECK(e.high_us <= max(was.high_us, level_us));
+	CHECK(e.high_us <= max_t(u32, was.high_us, level_us));
+	CHECK(loss_delay_mean_us(&e) <= max(max(loss_delay_mean_us(&was), level_us),
+					    loss_delay_fine(was.least)));
 	CHECK(pkts < LOSS_DELAY_ROUND_PKTS || loss_delay_mean_us(&e) >= level_us);
 	/* Counts die out */
 	CHECK(was.lost ? e.lost < was.lost : !e.lost);
