@@ -55,7 +55,7 @@ help:
 	@echo "make kernel          the lab's kernel, modules and traffic tools"
 	@echo "make kernels         that, one with santacruz_opt.patch, one with KASAN"
 	@echo "make check-hostile   ten million lying packets against the latter (ten minutes);"
-	@echo "                     part of make check are 600,000"
+	@echo "                     part of make check are 600,000, without KASAN"
 	@echo "make check-vm        the modules on Debian's kernels 6.12 and 6.1 under QEMU:"
 	@echo "                     selftests, iperf3, Mininet, agreement (docs/vm.md)"
 	@echo "make check-debug     the modules under stress in QEMU, with KASAN, lockdep,"

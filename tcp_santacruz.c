@@ -553,10 +553,11 @@ static void santacruz_enter(struct santacruz *sc, u8 phase)
 static void santacruz_end_startup(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u8 sudden = sc->sudden;
 
-	santacruz_enter(sc, SANTACRUZ_STEADY);
-	sc->sudden = sudden;
+	/* What is known of the delay stays */
+	sc->phase = SANTACRUZ_STEADY;
+	sc->run = 0;
+	sc->lowering = 0;
 	sc->left_us = 0;
 	sc->slow = SANTACRUZ_AFTER_STARTUP;
 	sc->near_ms = santacruz_now_ms(tcp_sk(sk));
