@@ -19,6 +19,7 @@ def test_option_patch_builds_without_messages() -> None:
     assert done.stderr.count("no messages") == 4
 
 
+@pytest.mark.series
 def test_option_patch_for_6_1_builds_without_messages() -> None:
     """Generated, applied without fuzz, in and out; 7.2: tools/ci/option_patch.sh --series 7.2."""
     done = call("tools/ci/option_patch.sh", "--series", "6.1")

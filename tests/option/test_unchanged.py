@@ -5,14 +5,15 @@ Every case runs on the unpatched kernel and on the patched one with
 net.ipv4.tcp_santacruz 0 and 2. Each host's packets are captured as they leave
 and as they arrive: headers, lengths, nanoseconds. One flow per congestion
 control; the last is santacruz, which under 2 makes use of the option, so that
-there everything up to its SYN must be the same, and the SYN must not be.
+there everything up to its SYN must be the same, and the SYN must not be. make check has the cases in
+which TCP itself does something else, make check-upstream also those in which only the network does.
 """
 
 import json
 import os
 import shutil
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,32 +91,14 @@ def _sysctl(**keys: int | str) -> dict[str, Any]:
     return {SYSCTL.format(k): v for k, v in keys.items()}
 
 
-# The lab's scenarios, then what tests/lab/test_links.py checks the lab with,
-# then what else the patch comes near
-CASES = {
-    name: Case(name)
-    for name in ("bulk", "santacruz-basic", "santacruz-asym", "santacruz-asym@320", "santacruz-wireless")
-}
-CASES |= {"santacruz-reverse": Case("santacruz-reverse", {"flow.back.duration_s": 19})}  # over before santacruz begins
-CASES |= {name: Case(name, stride_s=10, length_s=8) for name in ("geo", "geo-clean")}
-CASES |= {"red": Case(keys=_narrow(aqm="red"))}
-CASES |= {aqm: Case(keys=_narrow(aqm=aqm), ccs=CCS[:2]) for aqm in ("fq_codel", "codel", "pie", "fq", "cake")}
-CASES |= {
-    "red-lone-flow": Case(keys=_narrow(aqm="red", delay_ms=12), ccs=("westwood",), length_s=10, stride_s=11),
+# TCP itself does something else: what the patch comes near
+STACK = {name: Case(name) for name in ("bulk", "santacruz-asym", "santacruz-wireless")}
+STACK |= {
     "ipv6": Case(keys={"ipv6": True, "flow.main.count": 4}),
     "random-loss": Case(keys=_narrow(loss__model="random", loss__percent=2)),
-    "loss-bursts": Case(
-        keys=_narrow(loss__model="gemodel", loss__percent=1, loss__burst_pkts=3), stride_s=5, length_s=4
-    ),
-    "udp": Case(
-        keys=_flow("udp", "s", "d", 1, 18)
-        | {"flow.udp.proto": "udp", "flow.udp.rate_mbit": 7.93, "flow.udp.on_s": 0.5, "flow.udp.off_s": 1.5},
-    ),
     "together": Case(stride_s=0.5, length_s=15, back_s=15),
-    "reverse": Case(back_s=19),
     "reordering": Case(keys=_narrow(reorder_percent=2, duplicate_percent=1, jitter_ms=3)),
     "short-flows": Case(keys={"flow.main.count": 30, "flow.main.stagger_s": 0.2, "flow.main.bytes": 40000}, back_s=7),
-    "every-cc": Case(keys=_narrow(loss__model="random", loss__percent=0.5), ccs=OTHERS),
     "no-sack": Case(keys=_sysctl(tcp_sack=0) | _narrow(queue_bdp=0.3)),
     "no-timestamps": Case(keys=_sysctl(tcp_timestamps=0) | _narrow(queue_bdp=0.3)),
     "no-rack": Case(keys=_sysctl(tcp_recovery=0) | _narrow(queue_bdp=0.3)),
@@ -124,6 +107,31 @@ CASES |= {
     "mtu-probing": Case(keys=_sysctl(tcp_mtu_probing=2, tcp_base_mss=600), ccs=CCS[:2]),
     "small-buffers": Case(keys=_sysctl(tcp_rmem="4096 16384 65536", tcp_wmem="4096 16384 65536")),
 }
+# Only the network does, or the congestion control: the lab's scenarios, then what tests/lab/test_links.py checks
+NETWORK = {name: Case(name) for name in ("santacruz-basic", "santacruz-asym@320")}
+NETWORK |= {"santacruz-reverse": Case("santacruz-reverse", {"flow.back.duration_s": 19})}  # over before santacruz
+NETWORK |= {name: Case(name, stride_s=10, length_s=8) for name in ("geo", "geo-clean")}
+NETWORK |= {"red": Case(keys=_narrow(aqm="red"))}
+NETWORK |= {aqm: Case(keys=_narrow(aqm=aqm), ccs=CCS[:2]) for aqm in ("fq_codel", "codel", "pie", "fq", "cake")}
+NETWORK |= {
+    "red-lone-flow": Case(keys=_narrow(aqm="red", delay_ms=12), ccs=("westwood",), length_s=10, stride_s=11),
+    "loss-bursts": Case(
+        keys=_narrow(loss__model="gemodel", loss__percent=1, loss__burst_pkts=3), stride_s=5, length_s=4
+    ),
+    "udp": Case(
+        keys=_flow("udp", "s", "d", 1, 18)
+        | {"flow.udp.proto": "udp", "flow.udp.rate_mbit": 7.93, "flow.udp.on_s": 0.5, "flow.udp.off_s": 1.5},
+    ),
+    "reverse": Case(back_s=19),
+    "every-cc": Case(keys=_narrow(loss__model="random", loss__percent=0.5), ccs=OTHERS),
+}
+CASES = STACK | NETWORK
+
+
+def _params(chosen: Callable[[Case], bool]) -> list[Any]:
+    """Names of these cases; those in which only the network differs have a place of their own."""
+    names = [name for name, case in CASES.items() if chosen(case)]
+    return [pytest.param(name, marks=pytest.mark.series) if name in NETWORK else name for name in names]
 
 
 @dataclass(frozen=True)
@@ -160,11 +168,11 @@ def _pin(cpus: "SimpleQueue[int]") -> None:
     os.sched_setaffinity(0, {cpus.get()})
 
 
-def _carry_out(top: Path, variant: str, part: int) -> None:
+def _carry_out(top: Path, cases: list[str], variant: str, part: int) -> None:
     """A share of the cases on one machine: TCP timestamps repeat if the same runs came before."""
     directory = top / variant
     directory.mkdir(exist_ok=True)
-    names = list(CASES)[part::PARTS]
+    names = cases[part::PARTS]
     files = [directory / f"same-{name}.toml" for name in names]
     for name, path in zip(names, files, strict=True):
         path.write_text(CASES[name].toml(VARIANTS[variant]))
@@ -174,15 +182,18 @@ def _carry_out(top: Path, variant: str, part: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Results of all cases, by variant; as many machines side by side as there are CPUs."""
+def outcome(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Results of all cases that are asked for, by variant; as many machines side by side as there are CPUs."""
+    here = [item for item in request.session.items if item.path == request.path]
+    wanted = {item.callspec.params["name"] for item in here if isinstance(item, pytest.Function)}
+    cases = [name for name in CASES if name in wanted]
     top = tmp_path_factory.mktemp("unchanged")
     cpus: SimpleQueue[int] = SimpleQueue()
     for cpu in os.sched_getaffinity(0):
         cpus.put(cpu)
     shares = [(variant, part) for part in range(PARTS) for variant in VARIANTS]
     with ThreadPoolExecutor(cpus.qsize(), initializer=_pin, initargs=(cpus,)) as pool:
-        for done in [pool.submit(_carry_out, top, *share) for share in shares]:
+        for done in [pool.submit(_carry_out, top, cases, *share) for share in shares]:
             done.result()
     yield top
     shutil.rmtree(top)  # a gigabyte
@@ -226,17 +237,17 @@ def same_runs(before: Path, after: Path) -> None:
     assert result(before) == result(after)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", _params(lambda _case: True))
 def test_off_changes_nothing(outcome: Path, name: str) -> None:
     same_runs(run_dir(outcome, "unpatched", name), run_dir(outcome, "0", name))
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.sack])
+@pytest.mark.parametrize("name", _params(lambda case: not case.sack))
 def test_without_sack_changes_nothing(outcome: Path, name: str) -> None:
     same_runs(run_dir(outcome, "unpatched", name), run_dir(outcome, "2", name))
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.sack])
+@pytest.mark.parametrize("name", _params(lambda case: case.sack))
 def test_not_asked_for_changes_nothing(outcome: Path, name: str) -> None:
     before, after = (run_dir(outcome, v, name) for v in ("unpatched", "2"))
     (flow,) = (f for f in result(before)["scenario_resolved"]["flows"] if f["name"] == "santacruz")
