@@ -61,7 +61,7 @@ m.each(
     [m.Points("many", {"flow.main.count": FLOWS, m.QUEUE_PKTS: QUEUES_PKTS})],
     few_drops,
     beside=["reno"],
-    cause=f"{causes.TINY_WINDOWS}; 200 packets: 1.25 times Reno's drops, CUBIC 0.73, not traced",
+    cause=f"{causes.TINY_WINDOWS}; 200 packets: 1.47 times Reno's drops, CUBIC 0.73; 5 behind 60: both not traced",
     cost_s=80,
 )
 
