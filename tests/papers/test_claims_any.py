@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Result, judge
+from harness import DELAY, Result, held, judge
 from hetlab.claims import evaluate
 from hetlab.model.job import Job
 from papers import drawn
@@ -68,6 +68,50 @@ def test_thresholds_of_goodput(tmp_path: Path, name: str, least: float) -> None:
 
         judged = judge(name, tmp_path / str(holds), result)
         assert judged.verdicts["timestamps"].holds is holds
+
+
+def waiting(mbit: float, p95_ms: float) -> Result:
+    """One flow with this goodput, whose packets waited so long."""
+    return {"flows": [flow("main", mbit)], "queueing_ms": DELAY | {"p95": p95_ms}}
+
+
+@pytest.mark.parametrize(
+    ("ours", "p95_ms", "other", "holds"),
+    [(10, 50, 9, True), (9.9, 50, 9, False), (10, 51, 9, False), (10, 50, 8.9, False)],
+)
+def test_ahead_of_the_kernels(tmp_path: Path, ours: float, p95_ms: float, other: float, holds: bool) -> None:
+    """bbr has 10 Mbit/s and 50 ms; at one satellite hybla_ext as much and no more, westwood_fr 0.9 of it."""
+
+    def result(job: Job) -> Result:
+        if job.cc == "hybla_ext":
+            return waiting(ours, p95_ms) if job.name.endswith("@meo") else waiting(10, 50)
+        return waiting(10 if job.cc == "bbr" else other, 50)
+
+    assert held(judge("any_link-satellites", tmp_path, result)) is holds
+
+
+@pytest.mark.parametrize(("mbit", "holds"), [(9, True), (8.9, False)])
+def test_handovers(tmp_path: Path, mbit: float, holds: bool) -> None:
+    def result(job: Job) -> Result:
+        return waiting(mbit if job.cc == "westwood_fr" and "jitter_ms=3" in job.name else 10, 50)
+
+    assert held(judge("any_link-leo", tmp_path, result)) is holds
+
+
+@pytest.mark.parametrize(("mbit", "p95_ms", "holds"), [(9, 50, True), (8.9, 50, False), (10, 51, False)])
+def test_microwave(tmp_path: Path, mbit: float, p95_ms: float, holds: bool) -> None:
+    def result(job: Job) -> Result:
+        return waiting(mbit, p95_ms) if job.cc == "westwood_fr" else waiting(10, 50)
+
+    assert held(judge("any_link-microwave", tmp_path, result)) is holds
+
+
+@pytest.mark.parametrize(("dropped", "holds"), [(100, True), (101, False)])
+def test_fast_start(tmp_path: Path, dropped: int, holds: bool) -> None:
+    def result(job: Job) -> Result:
+        return {"flows": [flow("main", 1)], "queue": {"drops": 1000 if job.cc == "cubic" else dropped}}
+
+    assert held(judge("any_link-fast-start", tmp_path, result)) is holds
 
 
 @pytest.mark.parametrize(("third", "holds"), [(8.6, True), (8.4, False), (11.4, True), (11.6, False)])

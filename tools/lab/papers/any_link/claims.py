@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Claims about links that no paper lists; goodput is payload, in Mbit/s."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -200,9 +200,106 @@ def border(e: Evidence) -> Verdict:
     return Verdict(good, f"{'; '.join(said)} Mbit/s")
 
 
-# ---------------------------------------------------------------- drawn links
+# --------------------------------------------------- beside what the kernel has
 
 IN_TREE = ("reno", "cubic", "bbr", "illinois", "westwood", "hybla")
+OURS = (HYBLA, FR, GFR)
+MICROWAVE = runs("microwave", (*BOTH, *IN_TREE), DELAYS, (10, 20))
+SATELLITES = {
+    "clean": "any_link-geo-50",
+    "0.01 %": "any_link-geo-50@few",
+    "0.2 %": "any_link-geo-50@some",
+    "2 %": "any_link-geo-50@many",
+    "bursts": "any_link-geo-50@bursts",
+    "MEO": "any_link-geo-50@meo",
+    "Starlink": "real_networks-starlink",
+}
+ABOVE = {(cc, link): RunKey(scenario, cc) for cc in (*OURS, *IN_TREE) for link, scenario in SATELLITES.items()}
+HANDOVERS = "link.bottleneck.forward.jitter_ms"
+LEO = {(cc, ms): point("real_networks-leo", cc, {HANDOVERS: ms}) for cc in (*OURS, *IN_TREE) for ms in (0, 3)}
+SAME = 1.001  # as good, to a thousandth
+
+
+def late_ms(e: Evidence, run: RunKey) -> float:
+    """95th percentile of what packets had to wait in the queue."""
+    return known(e[run].queueing_ms).p95
+
+
+def leads(e: Evidence, found: Mapping[tuple[str, Any], RunKey], at: Any) -> tuple[bool, bool, str]:
+    """Whether one of ours has most goodput and no more delay than who follows, both have 0.9 of bbr's; in words."""
+    got = {cc: steady(e, run) for (cc, link), run in found.items() if link == at}
+    rival = max(IN_TREE, key=lambda cc: got[cc])
+    first = [cc for cc in OURS if got[cc] * SAME >= got[rival]]
+    calm = [cc for cc in first if late_ms(e, found[cc, at]) <= late_ms(e, found[rival, at])]
+    near = all(got[cc] >= NEARLY * got["bbr"] for cc in BOTH)
+    told = [f"{cc} {got[cc]:.1f} ({late_ms(e, found[cc, at]):.0f} ms)" for cc in dict.fromkeys((*OURS, rival, "bbr"))]
+    return bool(calm), near, f"{'' if calm and near else 'NOT '}{at}: {', '.join(told)}"
+
+
+@claim(
+    "any_link-satellites",
+    paper="GEO 50/5 Mbit/s, MEO, Starlink: one of ours ahead of the kernel's at no higher p95 delay, both 0.9 of bbr",
+    needs=ABOVE.values(),
+    cause=causes.STARLINK,
+    cost_s=400,
+)
+def satellites(e: Evidence) -> Verdict:
+    """By loss and orbit: Mbit/s, p95 of queueing."""
+    found = [leads(e, ABOVE, link) for link in SATELLITES]
+    return Verdict(all(ahead and near for ahead, near, _told in found), "; ".join(told for *_held, told in found))
+
+
+@claim(
+    "any_link-leo",
+    paper="LEO-like 150 Mbit/s, no jitter or 3 ms: hybla_ext and westwood_fr 0.9 of bbr",
+    needs=LEO.values(),
+    cause=causes.HANDOVERS,
+    cost_s=300,
+)
+def leo(e: Evidence) -> Verdict:
+    """By jitter: Mbit/s, p95 of queueing."""
+    found = [leads(e, LEO, ms) for ms in (0, 3)]
+    return Verdict(all(near for _ahead, near, _told in found), "; ".join(told for *_held, told in found))
+
+
+@claim(
+    "any_link-microwave",
+    paper="0.2 % lost in bursts of 5: hybla_ext and westwood_fr 0.9 of the kernel's best, p95 delay not above its",
+    needs=MICROWAVE.values(),
+    cause=causes.MICROWAVE,
+    cost_s=60,
+)
+def microwave(e: Evidence) -> Verdict:
+    """By one-way delay in ms: Mbit/s, p95 of queueing."""
+    good, said = True, []
+    for ms in (10, 20):
+        got = {cc: steady(e, MICROWAVE[cc, ms]) for cc in (*BOTH, *IN_TREE)}
+        wait = {cc: late_ms(e, MICROWAVE[cc, ms]) for cc in got}
+        rival = max(IN_TREE, key=lambda cc: got[cc])
+        good &= all(got[cc] >= NEARLY * got[rival] and wait[cc] <= wait[rival] for cc in BOTH)
+        said.append(f"{ms}: " + ", ".join(f"{cc} {got[cc]:.1f} ({wait[cc]:.0f} ms)" for cc in (*BOTH, rival)))
+    return Verdict(bool(good), "; ".join(said))
+
+
+SHALLOW = {cc: RunKey("real_networks-shallow", cc) for cc in (*BOTH, "cubic")}
+FEW_DROPS = 0.1
+
+
+@claim(
+    "any_link-fast-start",
+    paper="1 Gbit/s, 80 ms, 0.1 BDP: dropped at most a tenth of cubic's",
+    needs=SHALLOW.values(),
+    cause=causes.OVERSHOOT,
+    cost_s=60,
+)
+def fast_start(e: Evidence) -> Verdict:
+    """hybla_ext and westwood_fr; a window that fills the path is 6700 packets."""
+    lost = {cc: float(drops(e, run)) for cc, run in SHALLOW.items()}
+    return Verdict(all(lost[cc] <= FEW_DROPS * lost["cubic"] for cc in BOTH), row(lost, 0))
+
+
+# ---------------------------------------------------------------- drawn links
+
 DRAWN = {
     (cc, number, seed): replace(RunKey(f"any_link-sweep@{drawn.name(number)}", cc), seed=seed)
     for number in range(1, draws.DRAWS + 1)
