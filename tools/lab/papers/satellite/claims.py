@@ -76,6 +76,7 @@ def transfer(e: Evidence, run: RunKey, name: str) -> tuple[float, float]:
     "satellite-start",
     paper="20 Mbit/s, 600 ms: 100 KB, 1 MB, 10 MB done no later (1 %) than by any module; at most 1 % dropped",
     needs=START.values(),
+    cost_s=70,
 )
 def start_up(e: Evidence) -> Verdict:
     """Each transfer with each buffer."""
@@ -126,6 +127,7 @@ def remembered(e: Evidence) -> Verdict:
     "satellite-resume-fallen",
     paper="the same, and a tenth of the rate remembered is left: no more sent again, and no later, than not remembered",
     needs=FALLEN.values(),
+    cost_s=20,
 )
 def fallen(e: Evidence) -> Verdict:
     """The second transfer, whose path has become slow; cubic is reported, not judged."""
