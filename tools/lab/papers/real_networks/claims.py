@@ -53,7 +53,7 @@ def _fills(e: Evidence, run: RunKey, link_mbit: float) -> Verdict:
 FILLS = "90 % of the link within 10 s and held, p95 queueing delay at most 5 ms, no loss"
 
 
-@claim("real_networks-fast", paper=f"1 Gbit/s, 50 ms: {FILLS}", needs=[need("real_networks-fast")])
+@claim("real_networks-fast", paper=f"1 Gbit/s, 50 ms: {FILLS}", needs=[need("real_networks-fast")], cost_s=40)
 def fast(e: Evidence) -> Verdict:
     """See _fills."""
     return _fills(e, need("real_networks-fast"), 1000)
