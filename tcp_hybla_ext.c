@@ -25,10 +25,11 @@
  *  - loss events as the reference connection's, rho times smaller steps both ways;
  *  - a loss where neither a queue waits nor one is full (full_queue.h) is the link's:
  *    no cut, faster growth;
- *  - a path that gets longer is probed (minrtt_probe.h);
+ *  - a path that gets longer is probed (minrtt_probe.h), and begun anew;
  *  - waits of ACKs on their way back are no queue (return_path.h);
  *  - an ECN mark takes a fifth of the window (RFC 8511);
- *  - what the first ACKs claim is bounded until a round trip has confirmed it;
+ *  - what the first ACKs claim is bounded until a round trip has confirmed it; where they
+ *    say nothing, the first stretch in which the bottleneck is busy does (bw_busy.h);
  *  - after a timeout slow start doubles the window;
  *  - with resume_s what ended connections have learned of the path (RFC 9959).
  * What each gains is measured in docs/hybla_ext.md.
@@ -44,7 +45,9 @@
 #include <net/tcp.h>
 
 #include "hetcc/ack_train.h"
+#include "hetcc/bdp.h"
 #include "hetcc/careful_resume.h"
+#include "hetcc/cc_busy.h"
 #include "hetcc/cc_compat.h"
 #include "hetcc/cc_info.h"
 #include "hetcc/cc_param.h"
@@ -66,6 +69,8 @@
 #define HYBLA_TRAIN_MAX_PKTS	9U
 /* Until a round trip has confirmed a train, at most so many times slow start's window */
 #define HYBLA_CLAIM		32
+/* A slow start whose end is not known: a window leaves in this part of a round trip */
+#define HYBLA_SEEK		16
 
 CC_PARAM_UINT(rtt0_ms, 25, 1, 500,
 	      "round trip of the reference connection (ms, 1..500, paper 25); default 25");
@@ -275,9 +280,10 @@ static struct tcp_congestion_ops hybla_paper_ops __read_mostly = {
 /**
  * struct hybla - state of a connection that holds a share
  * @share: law (B)
- * @path: minimum round trip
  * @train: ACK train, while @first
  * @full: what losses have to do with queues, after that
+ * @busy: in place of these: bandwidth, while @seeking
+ * @path: minimum round trip
  * @wnd: window that comes back after a probe at the path
  * @claim_wnd: in its place: window at the end of the train, while @claimed
  * @claim_end: tp->delivered when all that was out then has arrived
@@ -289,14 +295,20 @@ static struct tcp_congestion_ops hybla_paper_ops __read_mostly = {
  * @settled: ssthresh is the estimated bandwidth-delay product, nothing lost yet
  * @claimed: and no round trip has confirmed it
  * @resuming: what is remembered of the path is being proved
+ * @seeking: in a slow start whose end is not known
  */
 struct hybla {
-	struct hybla_share share;
-	struct minrtt_probe path;
 	union {
-		struct ack_train train;
-		struct full_queue full;
+		struct {
+			struct hybla_share share;
+			union {
+				struct ack_train train;
+				struct full_queue full;
+			};
+		};
+		struct bw_busy busy;
 	};
+	struct minrtt_probe path;
 	union {
 		u32 wnd;
 		struct {
@@ -308,10 +320,11 @@ struct hybla {
 	};
 	u32 lost;
 	u32 rtt_us;
-	bool first;
-	bool settled;
-	bool claimed;
-	bool resuming;
+	bool first:1,
+	     settled:1,
+	     claimed:1,
+	     resuming:1,
+	     seeking:1;
 };
 
 static struct hybla_law hybla_rho(const struct hybla *h)
@@ -322,13 +335,35 @@ static struct hybla_law hybla_rho(const struct hybla *h)
 	return rho;
 }
 
-/* The train is over, what comes next takes its place */
-static void hybla_end_first(struct hybla *h)
+/* The train is over, or the search: what comes next takes its place */
+static void hybla_end_first(struct sock *sk)
 {
-	if (!h->first)
-		return;
+	struct hybla *h = inet_csk_ca(sk);
+
+	if (h->seeking)
+		hybla_share_begin(&h->share, tcp_sk(sk)->delivered);
+	if (h->seeking || h->first)
+		full_queue_init(&h->full);
 	h->first = false;
-	full_queue_init(&h->full);
+	h->seeking = false;
+}
+
+/*
+ * Nothing is known of what the path carries. Slow start, spaced so that a window leaves in a
+ * 16th of a round trip: where the bottleneck spreads it to more, it is busy, and its rate
+ * is known while no more than about a 16th of the path is in its queue.
+ */
+static void hybla_seek(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+
+	h->first = false;
+	if (READ_ONCE(hoe) && tcp_in_initial_slowstart(tcp_sk(sk))) {
+		h->seeking = true;
+		memset(&h->busy, 0, sizeof(h->busy));
+	} else {
+		full_queue_init(&h->full);
+	}
 }
 
 static void hybla_init(struct sock *sk)
@@ -455,10 +490,12 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 	if (h->claimed || h->resuming ||
 	    !cc_path_round(sk, &h->path, &h->wnd))
 		return;
-	/* How losses lay on the path before says nothing of this one */
-	if (!h->first)
-		full_queue_init(&h->full);
+	/* How losses lay on the path before says nothing of this one, nor what that carried */
+	h->settled = false;
 	hybla_share_set_full(&h->share, false);
+	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)
+		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	hybla_seek(sk);
 }
 
 /* Heavy loss may mean another path: no probe holds the window, and the next comes soon */
@@ -466,10 +503,52 @@ static void hybla_doubt_path(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 
-	if (!hybla_share_is_heavy(&h->share))
+	if (h->seeking || !hybla_share_is_heavy(&h->share))
 		return;
 	cc_path_abort(sk, &h->path, h->wnd);
 	minrtt_probe_renew(&h->path);
+}
+
+/* The first busy stretch knows where slow start has to end */
+static void hybla_found(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 bdp = bdp_pkts(bw_busy_get(&h->busy), h->path.min_us,
+			   tp->mss_cache, FIXED_MILLI);
+
+	WRITE_ONCE(tp->snd_ssthresh,
+		   clamp(bdp, CC_WINDOW_MIN, tp->snd_cwnd_clamp));
+	h->settled = true;
+	hybla_end_first(sk);
+	hybla_share_full(&h->share, bdp);
+}
+
+/* Slow start goes on until the bandwidth is known, or something is lost */
+static void hybla_sought(struct sock *sk, u32 pkts, u32 rtt_us, u32 back_us)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 from_us = h->busy.round.ack_us;
+	struct bw_busy_ack ack = {
+		.rtt_us = rtt_us - back_us,
+		.rtt_min_us = h->path.min_us,
+		.wait_us = cc_path_wait_us(tp, &h->path),
+		.train_us = h->path.min_us / HYBLA_SEEK,
+	};
+
+	if (rtt_us) {
+		minrtt_probe_add(&h->path, rtt_us - back_us, tp->mdev_us);
+		h->rtt_us = rtt_us;
+	}
+	cc_busy_add(tp, &h->busy, &ack, pkts, 0, back_us);
+	if (h->busy.proven) {
+		hybla_found(sk);
+	} else if (h->busy.round.ack_us != from_us) {
+		cc_path_round(sk, &h->path, &h->wnd);
+		if (h->path.probing)
+			hybla_end_first(sk);
+	}
 }
 
 /* What an ACK says of queues, losses and the path */
@@ -482,7 +561,7 @@ static void hybla_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us,
 	bool waited;
 
 	if (rtt_us) {
-		minrtt_probe_add(&h->path, rtt_us - back_us);
+		minrtt_probe_add(&h->path, rtt_us - back_us, tp->mdev_us);
 		h->rtt_us = rtt_us;
 	}
 	waited = rtt_us - back_us >
@@ -561,13 +640,13 @@ static void hybla_first_rest(struct sock *sk, u32 rtt_us)
 
 	h->claim_us = max(h->claim_us, rtt_us - min(rtt_us, h->path.min_us));
 	if (h->claim_us > span_us) {
-		hybla_end_first(h);
+		hybla_seek(sk);
 	} else if ((s32)(tp->delivered - h->claim_end) >= 0) {
 		bdp = fixed_mul_div(h->path.min_us, h->train.pkts,
 				    span_us + h->claim_us);
 		WRITE_ONCE(tp->snd_ssthresh,
 			   clamp(bdp, CC_WINDOW_MIN, tp->snd_cwnd_clamp));
-		hybla_end_first(h);
+		hybla_end_first(sk);
 		hybla_claim(sk, span_us);
 	}
 }
@@ -594,7 +673,7 @@ static void hybla_first_short(struct sock *sk)
 	else if (hybla_has_rest(sk))
 		h->first = true;
 	else
-		full_queue_init(&h->full);
+		hybla_seek(sk);
 }
 
 static void hybla_first(struct sock *sk, u32 pkts, u32 rtt_us, u32 back_us)
@@ -654,7 +733,8 @@ static void hybla_start(struct sock *sk, u32 pkts)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct hybla_law rho = hybla_rho(h);
 
-	hybla_share_pass(&h->share, pkts);
+	if (!h->seeking)
+		hybla_share_pass(&h->share, pkts);
 	if (!tcp_is_cwnd_limited(sk))
 		return;
 	if (!h->settled) {
@@ -739,12 +819,27 @@ static void hybla_set_window(struct sock *sk, u32 pkts, u32 lost)
 	}
 }
 
+/* The window is more than what is out, and right as far as is known */
+static bool hybla_jumps(const struct sock *sk, u32 pkts)
+{
+	const struct hybla *h = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (h->resuming)
+		return h->resume.phase == CAREFUL_RESUME_UNVALIDATED;
+	return h->settled && !h->claimed &&
+	       tcp_snd_cwnd(tp) >= tp->snd_ssthresh / 2 &&
+	       cc_window_has_room(tp, pkts);
+}
+
 /* A jump leaves over one round trip */
-static void hybla_pace(struct sock *sk)
+static void hybla_pace(struct sock *sk, u32 pkts)
 {
 	const struct hybla *h = inet_csk_ca(sk);
 
-	if (h->resuming && h->resume.phase == CAREFUL_RESUME_UNVALIDATED)
+	if (h->seeking)
+		cc_window_pace_at(sk, 100 * HYBLA_SEEK);
+	else if (hybla_jumps(sk, pkts))
 		cc_window_pace_at(sk, 100);
 	else
 		cc_window_pace(sk);
@@ -761,7 +856,12 @@ static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 	if (!inet_csk(sk)->icsk_ca_initialized)
 		return;
 	back_us = cc_path_back_us(tcp_sk(sk), &h->path, rtt_us);
-	hybla_measure(sk, pkts, lost, rtt_us, back_us);
+	if (lost)
+		hybla_end_first(sk);
+	if (h->seeking)
+		hybla_sought(sk, pkts, rtt_us, back_us);
+	else
+		hybla_measure(sk, pkts, lost, rtt_us, back_us);
 	if (h->first && pkts)
 		hybla_first(sk, pkts, rtt_us, back_us);
 	else if (h->claimed)
@@ -769,7 +869,7 @@ static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		hybla_resume_end(sk, true);
 	hybla_set_window(sk, pkts, lost);
-	hybla_pace(sk);
+	hybla_pace(sk, pkts);
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
 		cc_window_repair(sk, lost);
 }
@@ -797,7 +897,7 @@ static u32 hybla_ssthresh(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 lost = hybla_lost(sk), cwnd;
 
-	hybla_end_first(h);
+	hybla_end_first(sk);
 	h->settled = false;
 	h->claimed = false;
 	hybla_share_lost(&h->share, lost);
@@ -829,6 +929,7 @@ static void hybla_after_idle(struct sock *sk)
 
 	if (!inet_csk(sk)->icsk_ca_initialized || !cc_window_after_idle(sk))
 		return;
+	hybla_end_first(sk);
 	minrtt_probe_abort(&h->path);
 	cc_window_pace(sk);
 }

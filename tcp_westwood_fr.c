@@ -26,7 +26,8 @@
  *    slow start; the stretch does, at BWE * RTTmin;
  *  - no queue: GFR takes a quarter more than the window for BWE * RTTmin;
  *  - a loss never raises the window at once, but by slow start, in recovery, too;
- *  - RTTmin follows a path that gets longer (minrtt_probe.h);
+ *  - RTTmin follows a path that gets longer (minrtt_probe.h), which is begun anew;
+ *  - slow start whose end is known is spaced, until congestion has shown a better one;
  *  - waits of ACKs on their way back are no queue (return_path.h); while all of them
  *    wait RTTmin is as much longer;
  *  - an ECN mark takes a fifth of the window (RFC 8511).
@@ -69,6 +70,8 @@
 #define WESTWOOD_BACK_MAX	127U
 /* The paper's interval */
 #define WESTWOOD_GFR_MS		500U
+/* Bits of jiffies that a time is kept in: 32 s at 1000 Hz */
+#define WESTWOOD_STAMP_MASK	0x7fffU
 
 CC_PARAM_UINT(paper, 0, 0, 1,
 	      "1: the paper's rules alone (0, 1); default 0");
@@ -83,6 +86,7 @@ CC_PARAM_MILLI(a, 1000, 1000, 16000,
  * @full: what losses have to do with queues
  * @wnd: window that comes back after a probe at the path
  * @gfr_stamp: time of GFR's last look, lower bits of jiffies
+ * @shown: congestion has shown on this path where slow start should have ended
  * @paper: @bwe is in use, not @busy
  * @cut: the open recovery has answered congestion; with @paper: a recovery is open
  * @back: every ACK of the round before waited so long on its way back
@@ -96,7 +100,8 @@ struct westwood {
 	struct minrtt_probe path;
 	struct full_queue full;
 	u32 wnd;
-	u16 gfr_stamp;
+	u16 gfr_stamp:15,
+	    shown:1;
 	u16 paper:1,
 	    cut:1,
 	    back:7,
@@ -112,7 +117,7 @@ static void westwood_init(struct sock *sk)
 	cc_path_init(tp, &w->path);
 	full_queue_init(&w->full);
 	w->paper = READ_ONCE(paper);
-	w->gfr_stamp = (u16)tcp_jiffies32;
+	w->gfr_stamp = tcp_jiffies32 & WESTWOOD_STAMP_MASK;
 	cc_window_pace(sk);
 }
 
@@ -249,6 +254,7 @@ static u32 westwood_congested(struct sock *sk, u32 cwnd)
 	u32 most = cwnd - cwnd / WESTWOOD_CUT;
 
 	w->cut = true;
+	w->shown = true;
 	bw_busy_congested(&w->busy);
 	if (w->busy.proven)
 		most = min(most, bdp);
@@ -408,16 +414,27 @@ static void westwood_raise_ssthresh(struct sock *sk, u32 ssthresh)
 		WRITE_ONCE(tp->snd_ssthresh, ssthresh);
 }
 
+/* How losses lay on the path before says nothing of this one, nor what that carried */
+static void westwood_new_path(struct sock *sk)
+{
+	struct westwood *w = inet_csk_ca(sk);
+
+	full_queue_init(&w->full);
+	w->shown = false;
+	w->busy.proven = false;
+	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)
+		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+}
+
 /* Until congestion has shown where slow start should have ended the estimate says it */
 static void westwood_round(struct sock *sk)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	/* How losses lay on the path before says nothing of this one */
 	if (cc_path_round(sk, &w->path, &w->wnd))
-		full_queue_init(&w->full);
-	if (w->busy.proven && !tp->lost && !tp->delivered_ce)
+		westwood_new_path(sk);
+	if (w->busy.proven && !w->shown && !tp->delivered_ce)
 		westwood_raise_ssthresh(sk, westwood_bdp(sk, FIXED_MILLI));
 }
 
@@ -432,7 +449,8 @@ static void westwood_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us)
 	if (!w->paper)
 		back_us = cc_path_back_us(tp, &w->path, rtt_us);
 	if (rtt_us)
-		minrtt_probe_add(&w->path, rtt_us - back_us);
+		minrtt_probe_add(&w->path, rtt_us - back_us,
+				 tp->mdev_us);
 	if (w->paper) {
 		westwood_estimate_paper(sk, pkts);
 		return;
@@ -457,12 +475,32 @@ static void westwood_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us)
 			   westwood_bounded(sk, westwood_bdp(sk, FIXED_MILLI)));
 }
 
+/*
+ * Slow start whose end is known is spaced: else two packets leave for each that the
+ * bottleneck lets through, and half of the window is a queue. What pacing has held back
+ * must not leave at once when it ends; in a recovery nothing has been.
+ */
+static void westwood_pace(struct sock *sk, u32 pkts)
+{
+	const struct westwood *w = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	bool open = inet_csk(sk)->icsk_ca_state < TCP_CA_CWR;
+
+	if (w->paper)
+		return;
+	if (open && w->busy.proven && !w->shown && tcp_in_slow_start(tp))
+		cc_window_want_pacing(sk);
+	else if (!open || !cc_window_has_room(tp, pkts))
+		cc_window_end_pacing(sk);
+}
+
 static void westwood_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	u32 rtt_us = rs->rtt_us > 0 ? fixed_sat_u32(rs->rtt_us) : 0;
 
 	westwood_measure(sk, rs->acked_sacked, rs->losses, rtt_us);
 	westwood_set_window(sk, rs->acked_sacked, rs->losses);
+	westwood_pace(sk, rs->acked_sacked);
 	cc_window_pace(sk);
 }
 
@@ -492,12 +530,13 @@ static void westwood_gradual(struct sock *sk)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u16 now = (u16)tcp_jiffies32;
+	u32 now = tcp_jiffies32;
 	u32 cwnd = tcp_snd_cwnd(tp), bdp;
 
-	if ((u16)(now - w->gfr_stamp) < msecs_to_jiffies(WESTWOOD_GFR_MS))
+	if (((now - w->gfr_stamp) & WESTWOOD_STAMP_MASK) <
+	    msecs_to_jiffies(WESTWOOD_GFR_MS))
 		return;
-	w->gfr_stamp = now;
+	w->gfr_stamp = now & WESTWOOD_STAMP_MASK;
 	bdp = westwood_target(sk);
 	if (cwnd > tp->snd_ssthresh && cwnd < bdp)
 		westwood_raise_ssthresh(sk, tp->snd_ssthresh +

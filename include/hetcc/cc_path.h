@@ -180,7 +180,8 @@ static inline bool cc_path_round(struct sock *sk, struct minrtt_probe *p,
 	enum minrtt_probe_event event;
 
 	return_path_round(&p->back, (u32)tp->tcp_mstamp, p->min_us);
-	event = minrtt_probe_round(p, cc_path_wait_us(tp, p));
+	event = minrtt_probe_round(p, cc_path_least_us(p),
+				   cc_path_wait_us(tp, p));
 	if (event == MINRTT_PROBE_LONGER)
 		cc_path_longer(tp, p);
 	if (event == MINRTT_PROBE_BEGIN &&

@@ -22,6 +22,19 @@ static inline void cc_window_want_pacing(struct sock *sk)
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
+/**
+ * cc_window_end_pacing() - segments may leave as their ACKs arrive
+ * @sk: socket
+ *
+ * But where the user has set a rate, which only pacing holds.
+ */
+static inline void cc_window_end_pacing(struct sock *sk)
+{
+	if (READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED,
+			SK_PACING_NONE);
+}
+
 /* A connection that has sent nothing yet, not one that changes over to us */
 static inline bool cc_window_is_fresh(const struct tcp_sock *tp)
 {
@@ -63,6 +76,18 @@ static inline void cc_window_pace(struct sock *sk)
 	cc_window_pace_at(sk, tcp_snd_cwnd(tp) < tp->snd_ssthresh / 2 ?
 			  READ_ONCE(net->sysctl_tcp_pacing_ss_ratio) :
 			  READ_ONCE(net->sysctl_tcp_pacing_ca_ratio));
+}
+
+/**
+ * cc_window_has_room() - is there more in the window than is out?
+ * @tp: socket
+ * @pkts: segments that the ACK of now has delivered
+ *
+ * Return: the window has grown faster than segments may leave.
+ */
+static inline bool cc_window_has_room(const struct tcp_sock *tp, u32 pkts)
+{
+	return tcp_packets_in_flight(tp) + pkts < tcp_snd_cwnd(tp);
 }
 
 /**

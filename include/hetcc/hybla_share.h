@@ -23,8 +23,10 @@
  *
  * A round trip in which few packets waited, and few were lost, shows that nobody
  * else needs the path: losses there are the link's and change nothing, and the
- * window may grow by an eighth per round trip, with rho below 2 by a 16th. Else it grows
- * as Reno's with rho = 1.
+ * window may grow by an eighth per round trip, with rho below 2 by a 16th; near the window
+ * that once filled the path by rho, rho, 2 rho, 2 rho, 4 rho...: a round trip goes by
+ * before it is seen what a step has done, and so a short queue is seen before it is full.
+ * Else it grows as Reno's with rho = 1.
  */
 #ifndef HETCC_HYBLA_SHARE_H
 #define HETCC_HYBLA_SHARE_H
@@ -36,6 +38,9 @@
 /* The same, while the window is that part below what once filled the path */
 #define HYBLA_SHARE_REFILL	2
 #define HYBLA_SHARE_BELOW	8
+/* From there on by steps that double every second round, so often at most */
+#define HYBLA_SHARE_STEPS	24
+#define HYBLA_SHARE_STEP_ROUNDS	2
 /* Both are less where rho is small, but not below this part */
 #define HYBLA_SHARE_LEAST	2
 /* One packet of so many waits now and then: bursts of the sender's own */
@@ -64,6 +69,7 @@
  * @left: segments until that round trip is over
  * @calm: few of the round before did, and few were lost
  * @shallow: losses are those of a full queue, though few wait long
+ * @rounds: so many in a row showed no queue
  */
 struct hybla_share {
 	u64 rem;
@@ -78,6 +84,7 @@ struct hybla_share {
 	u32 left;
 	bool calm;
 	bool shallow;
+	u8 rounds;
 };
 
 /**
@@ -158,6 +165,8 @@ static inline bool hybla_share_ack(struct hybla_share *s, u32 delivered,
 	/* No round is open in a state that is new late in a connection's life */
 	if (s->size && (s32)(delivered - s->end) < 0)
 		return false;
+	s->rounds = hybla_share_no_queue(s) ?
+		    min(s->rounds + 1, HYBLA_SHARE_STEPS * HYBLA_SHARE_STEP_ROUNDS) : 0;
 	s->calm = hybla_share_is_calm(s);
 	s->waited = 0;
 	s->lost = 0;
@@ -187,22 +196,24 @@ static inline bool hybla_share_repairs(const struct hybla_share *s, u32 wnd,
 	return s->since < hybla_share_round(wnd, rho);
 }
 
-/* Segments per round trip, Q12: at most 2^24 * 2^12 / 2 = 2^35 */
+/* Segments per round trip, Q12: at most 2^24 * 2^12 / 2 = 2^35; a step 2^24 * 2^24 */
 static inline u64 hybla_share_gain(const struct hybla_share *s, u32 wnd,
 				   u32 rho)
 {
 	u32 fill = HYBLA_SHARE_FILL;
-	u64 part, gain = rho;
+	u64 part, gain = rho, most = U64_MAX;
 
 	if (!hybla_share_no_queue(s) ||
 	    s->lost > s->size / HYBLA_SHARE_LIGHT + 1)
 		return gain;
 	if (wnd < s->full - s->full / HYBLA_SHARE_BELOW)
 		fill = HYBLA_SHARE_REFILL;
+	else if (s->full)
+		most = (u64)rho << (s->rounds / HYBLA_SHARE_STEP_ROUNDS);
 	/* 1 - 1 / rho; where rho is 1 a segment a round trip would be too little as well */
 	part = HYBLA_LAW_RHO_ONE - HYBLA_LAW_RHO_ONE * HYBLA_LAW_RHO_ONE / rho;
 	part = max_t(u64, part, HYBLA_LAW_RHO_ONE / HYBLA_SHARE_LEAST);
-	return max_t(u64, gain, div_u64(part * wnd, fill));
+	return max(gain, min(most, div_u64(part * wnd, fill)));
 }
 
 /**

@@ -21,7 +21,10 @@
 #define MINRTT_PROBE_ROUNDS	4
 #define MINRTT_PROBE_AGAIN	2
 #define MINRTT_PROBE_REST	16
-#define MINRTT_PROBE_REST_MAX	64
+/* ... which doubles so often at most */
+#define MINRTT_PROBE_EVERY_MAX	2
+/* Not known: any wait may be one of the path's own */
+#define MINRTT_PROBE_DEV_MAX	31
 /* A probe: one round to empty the queue, one to measure */
 #define MINRTT_PROBE_LENGTH	2
 /* Two probes at the same path differ by this part of what counts as waiting */
@@ -49,9 +52,10 @@ enum minrtt_probe_event {
  * @round_us: smallest of the open round, MINRTT_PROBE_NONE if none
  * @seen_us: what the probe before found, 0: none
  * @left: rounds until the next probe, or until the end of this one
- * @every: rounds to rest after two probes
+ * @every: rounds to rest after two probes, MINRTT_PROBE_REST times 2^every
  * @probing: a probe is open
  * @stood: no packet of the round before came near the minimum
+ * @dev: the least of the open round's deviations is below 2^dev microseconds
  * @back: the way back, whose waits are in none of these
  */
 struct minrtt_probe {
@@ -59,9 +63,10 @@ struct minrtt_probe {
 	u32 round_us;
 	u32 seen_us;
 	u16 left:7,
-	    every:7,
+	    every:2,
 	    probing:1,
-	    stood:1;
+	    stood:1,
+	    dev:5;
 	struct return_path back;
 };
 
@@ -75,7 +80,7 @@ static inline void minrtt_probe_rest(struct minrtt_probe *p, u32 rounds)
 static inline void minrtt_probe_known(struct minrtt_probe *p, u32 rounds)
 {
 	p->seen_us = 0;
-	p->every = MINRTT_PROBE_REST;
+	p->every = 0;
 	minrtt_probe_rest(p, rounds);
 }
 
@@ -88,6 +93,7 @@ static inline void minrtt_probe_init(struct minrtt_probe *p, u32 min_us)
 {
 	p->min_us = min_us;
 	p->round_us = MINRTT_PROBE_NONE;
+	p->dev = MINRTT_PROBE_DEV_MAX;
 	p->stood = false;
 	minrtt_probe_known(p, MINRTT_PROBE_ROUNDS);
 }
@@ -109,9 +115,13 @@ static inline bool minrtt_probe_stands(const struct minrtt_probe *p,
  * minrtt_probe_add() - a round trip was measured
  * @p: state
  * @rtt_us: 1..U32_MAX - 1
+ * @dev_us: so far round trips lie apart of late. One ACK that was delayed makes that long for
+ *	    the next ones, too: the least of a round counts
  */
-static inline void minrtt_probe_add(struct minrtt_probe *p, u32 rtt_us)
+static inline void minrtt_probe_add(struct minrtt_probe *p, u32 rtt_us,
+				    u32 dev_us)
 {
+	p->dev = min_t(u32, p->dev, fls(dev_us));
 	p->min_us = min(p->min_us, rtt_us);
 	p->round_us = min(p->round_us, rtt_us);
 }
@@ -144,9 +154,10 @@ minrtt_probe_judge(struct minrtt_probe *p, u32 round_us, u32 same_us)
 		minrtt_probe_known(p, MINRTT_PROBE_ROUNDS);
 		return MINRTT_PROBE_LONGER;
 	}
-	minrtt_probe_rest(p, p->seen_us ? p->every : MINRTT_PROBE_AGAIN);
+	minrtt_probe_rest(p, p->seen_us ? MINRTT_PROBE_REST << p->every :
+			  MINRTT_PROBE_AGAIN);
 	if (p->seen_us)
-		p->every = min_t(u32, 2 * p->every, MINRTT_PROBE_REST_MAX);
+		p->every = min(p->every + 1, MINRTT_PROBE_EVERY_MAX);
 	p->seen_us = round_us;
 	return MINRTT_PROBE_OTHERS;
 }
@@ -154,24 +165,31 @@ minrtt_probe_judge(struct minrtt_probe *p, u32 round_us, u32 same_us)
 /**
  * minrtt_probe_round() - a round is over
  * @p: state
- * @wait_us: waits up to this long count as no queue
+ * @least_us: waits up to this long count as no queue on any path
+ * @wait_us: by the latest deviation, at least that
+ *
+ * A queue stands by @wait_us. Whether a packet came near the minimum must not depend on when
+ * the round ends: an ACK that was delayed ends many.
  *
  * Return: see enum minrtt_probe_event.
  */
 static inline enum minrtt_probe_event minrtt_probe_round(struct minrtt_probe *p,
+							 u32 least_us,
 							 u32 wait_us)
 {
 	u32 round_us = p->round_us;
+	u32 near_us = max(least_us, min((1U << p->dev) - 1, p->min_us));
 	bool probed = p->probing;
 
 	p->round_us = MINRTT_PROBE_NONE;
+	p->dev = MINRTT_PROBE_DEV_MAX;
 	if (round_us == MINRTT_PROBE_NONE)
 		return MINRTT_PROBE_GO_ON;
 	p->stood = round_us - p->min_us > wait_us;
-	/* Its first round empties the queue, and has a delayed ACK: @wait_us is long then */
+	/* Its first round empties the queue */
 	if (probed && --p->left)
 		return MINRTT_PROBE_GO_ON;
-	if (!p->stood) {
+	if (round_us - p->min_us <= near_us) {
 		minrtt_probe_known(p, probed ? MINRTT_PROBE_REST :
 				   clamp_t(u32, p->left, MINRTT_PROBE_ROUNDS,
 					   MINRTT_PROBE_REST));
@@ -179,8 +197,8 @@ static inline enum minrtt_probe_event minrtt_probe_round(struct minrtt_probe *p,
 	}
 	if (probed)
 		return minrtt_probe_judge(p, round_us,
-					  wait_us / MINRTT_PROBE_SAME);
-	if (--p->left)
+					  near_us / MINRTT_PROBE_SAME);
+	if (!p->stood || --p->left)
 		return MINRTT_PROBE_GO_ON;
 	p->probing = true;
 	p->left = MINRTT_PROBE_LENGTH;

@@ -52,6 +52,8 @@ static struct hybla_share no_queue_state(u32 full)
 
 	hybla_share_ack(&s, 0, 1000, 0, 0);
 	hybla_share_full(&s, full);
+	/* For long: steps are no bound */
+	s.rounds = HYBLA_SHARE_STEPS * HYBLA_SHARE_STEP_ROUNDS;
 	return s;
 }
 
@@ -76,10 +78,14 @@ static long double ref_gain(const struct hybla_share *s, u32 w, u32 rho)
 	bool below = w < s->full - floorl(s->full / 8.0L);
 	long double part = ceill(ONE - (long double)ONE * ONE / rho);
 
+	long double step = ldexpl(rho, s->rounds / 2);
+
 	part = fmaxl(part, ONE / 2);
 	if (!hybla_share_no_queue(s) || s->lost > s->size / 32 + 1)
 		return rho;
-	return fmaxl(rho, floorl(part * w / (below ? 2 : 8)));
+	if (below || !s->full)
+		step = HUGE_VALL;
+	return fmaxl(rho, fminl(step, floorl(part * w / (below ? 2 : 8))));
 }
 
 static void expect_grow(struct hybla_share *s, u32 wnd, u32 acked, u32 rho)
@@ -109,6 +115,7 @@ static void expect_grow_anyhow(u32 wnd, u32 acked, u32 rho)
 	states[3].rem = (1ULL << 36) - 1;
 	states[5].lost = 32;
 	states[6].lost = 33;
+	states[3].rounds = acked % 49;
 	for (i = 0; i < ARRAY_SIZE(states); i++)
 		expect_grow(&states[i], wnd, acked, rho);
 }
@@ -258,6 +265,34 @@ static void test_no_queue_by_hand(void)
 	EXPECT_EQ(hybla_share_grow(&s, 16, 16, 24 * ONE), 24, "rho is more");
 	s.calm = false;
 	EXPECT_EQ(hybla_share_grow(&s, 699, 699, 4 * ONE), 4, "a queue");
+}
+
+/* Near the window that filled the path: rho, rho, 2 rho, 2 rho... up to an eighth */
+static void test_steps(void)
+{
+	static const u32 want[] = { 0, 3, 3, 6, 6, 12, 12, 24, 24, 48, 48, 83 };
+	struct hybla_share s = no_queue_state(1000);
+	u32 i, k;
+
+	for (k = 0; k < 2; k++) {
+		/* A queue, in the rounds before */
+		hybla_share_marked(&s);
+		for (i = 0; i < ARRAY_SIZE(want); i++) {
+			hybla_share_ack(&s, s.end, 1000, 0, 0);
+			s.rem = 0;
+			if (want[i])
+				EXPECT_EQ(hybla_share_grow(&s, 1000, 1000, 3 * ONE),
+					  want[i], "round %u", i);
+		}
+	}
+	for (i = 0; i < 300; i++)
+		hybla_share_ack(&s, s.end, 1000, 0, 0);
+	EXPECT_EQ(s.rounds, 48, "as many as count");
+	hybla_share_full(&s, 0);
+	s.rounds = 0;
+	EXPECT_EQ(hybla_share_grow(&s, 1000, 1000, 3 * ONE), 83, "not known");
+	hybla_share_full(&s, 2000);
+	EXPECT_EQ(hybla_share_grow(&s, 1000, 1000, 3 * ONE), 334, "far below");
 }
 
 /* Of 1600 segments up to 51 lost are light, from 102 on heavy */
@@ -986,6 +1021,7 @@ static const struct tap_case cases[] = {
 	{ "half in a round trip, however many losses", test_half_in_a_round_trip },
 	{ "a queue too short to wait in", test_shallow },
 	{ "equilibrium of Reno: cut 0.58", test_reno },
+	{ "near the full window steps double every second round", test_steps },
 };
 
 TAP_MAIN(cases)

@@ -20,13 +20,24 @@ static struct minrtt_probe fresh(u32 min_us)
 	return p;
 }
 
+/* On a path without deviations */
+static void add(struct minrtt_probe *p, u32 rtt_us)
+{
+	minrtt_probe_add(p, rtt_us, 0);
+}
+
+static enum minrtt_probe_event end_round(struct minrtt_probe *p, u32 wait_us)
+{
+	return minrtt_probe_round(p, wait_us, wait_us);
+}
+
 /* A round whose smallest round trip is @rtt_us, neither its first nor its last */
 static enum minrtt_probe_event path_round(struct minrtt_probe *p, u32 rtt_us)
 {
-	minrtt_probe_add(p, rtt_us + prng_range(0, 100000));
-	minrtt_probe_add(p, rtt_us);
-	minrtt_probe_add(p, rtt_us + prng_range(0, 100000));
-	return minrtt_probe_round(p, WAIT_US);
+	add(p, rtt_us + prng_range(0, 100000));
+	add(p, rtt_us);
+	add(p, rtt_us + prng_range(0, 100000));
+	return end_round(p, WAIT_US);
 }
 
 /* Return: rounds of @rtt_us until a probe opens, with the one that opens it */
@@ -66,7 +77,7 @@ static void expect_known(const struct minrtt_probe *p, u32 left,
 			 const char *when)
 {
 	EXPECT_EQ(p->seen_us, 0, "%s: nothing was seen", when);
-	EXPECT_EQ(p->every, 16, "%s: interval", when);
+	EXPECT_EQ(p->every, 0, "%s: interval", when);
 	EXPECT_EQ(p->left, left, "%s: rounds until the next probe", when);
 	EXPECT_EQ(p->probing, false, "%s: no probe", when);
 }
@@ -77,16 +88,16 @@ static void test_first(void)
 	int i;
 
 	for (i = 0; i < 300; i++)
-		EXPECT_EQ(minrtt_probe_round(&p, WAIT_US), MINRTT_PROBE_GO_ON,
+		EXPECT_EQ(end_round(&p, WAIT_US), MINRTT_PROBE_GO_ON,
 			  "nothing measured");
 	EXPECT_EQ(p.min_us, MINRTT_PROBE_NONE, "not known");
 	expect_known(&p, 4, "nothing measured");
-	minrtt_probe_add(&p, U32_MAX - 1);
+	add(&p, U32_MAX - 1);
 	EXPECT_EQ(p.min_us, U32_MAX - 1, "the largest");
-	EXPECT_EQ(minrtt_probe_round(&p, 0), MINRTT_PROBE_GO_ON, "the minimum");
-	minrtt_probe_add(&p, 1);
+	EXPECT_EQ(end_round(&p, 0), MINRTT_PROBE_GO_ON, "the minimum");
+	add(&p, 1);
 	EXPECT_EQ(p.min_us, 1, "the smallest");
-	EXPECT_EQ(minrtt_probe_round(&p, 0), MINRTT_PROBE_GO_ON, "the minimum");
+	EXPECT_EQ(end_round(&p, 0), MINRTT_PROBE_GO_ON, "the minimum");
 	expect_known(&p, 4, "near the minimum");
 }
 
@@ -99,16 +110,16 @@ static void test_shorter(void)
 		u32 rtt_us = prng_log32(1, 2 * RTT_US);
 		u32 want_us = min(p.min_us, rtt_us);
 
-		minrtt_probe_add(&p, rtt_us);
+		add(&p, rtt_us);
 		EXPECT_EQ(p.min_us, want_us, "round trip of %u us", rtt_us);
 	}
 	p = fresh(RTT_US);
 	until_probe(&p, 2 * RTT_US);
-	minrtt_probe_add(&p, RTT_US - 1);
+	add(&p, RTT_US - 1);
 	EXPECT_EQ(p.min_us, RTT_US - 1, "while a probe is open");
-	EXPECT_EQ(minrtt_probe_round(&p, 0), MINRTT_PROBE_GO_ON, "emptying");
-	minrtt_probe_add(&p, RTT_US - 1);
-	EXPECT_EQ(minrtt_probe_round(&p, 0), MINRTT_PROBE_EMPTY, "ends it");
+	EXPECT_EQ(end_round(&p, 0), MINRTT_PROBE_GO_ON, "emptying");
+	add(&p, RTT_US - 1);
+	EXPECT_EQ(end_round(&p, 0), MINRTT_PROBE_EMPTY, "ends it");
 	expect_known(&p, 16, "after it");
 }
 
@@ -359,7 +370,7 @@ static void test_others_stand(void)
 
 	next_probe(&p, RTT_US + 30000, 4);
 	EXPECT_EQ(next_probe(&p, RTT_US + 30000, 2), MINRTT_PROBE_LONGER, "path");
-	minrtt_probe_add(&p, RTT_US);
+	add(&p, RTT_US);
 	EXPECT_EQ(p.min_us, RTT_US, "at once");
 }
 
@@ -410,7 +421,7 @@ static void test_no_samples(void)
 
 	for (i = 0; i < ARRAY_SIZE(words); i++) {
 		for (k = 0; k < 300; k++)
-			EXPECT_EQ(minrtt_probe_round(&p, WAIT_US),
+			EXPECT_EQ(end_round(&p, WAIT_US),
 				  MINRTT_PROBE_GO_ON, "before round %u", i + 1);
 		EXPECT_EQ(path_round(&p, 2 * RTT_US), words[i], "round %u",
 			  i + 1);
@@ -440,8 +451,8 @@ static u32 rounds_until(struct minrtt_probe *p, u32 rtt_us, u32 wait_us,
 	u32 rounds;
 
 	for (rounds = 1; rounds < 1000; rounds++) {
-		minrtt_probe_add(p, rtt_us);
-		if (minrtt_probe_round(p, wait_us) == event)
+		add(p, rtt_us);
+		if (end_round(p, wait_us) == event)
 			break;
 	}
 	return rounds;
@@ -510,17 +521,16 @@ static void test_steps(void)
 /* Counters stay within 1..64, so they do not wrap */
 static void expect_counters(const struct minrtt_probe *p)
 {
-	EXPECT_IN(p->every, MINRTT_PROBE_REST, MINRTT_PROBE_REST_MAX, "every");
-	EXPECT_EQ(p->every & (p->every - 1), 0, "%u is doubled", p->every);
-	EXPECT_IN(p->left, 1, p->probing ? MINRTT_PROBE_LENGTH : p->every,
-		  "left");
+	EXPECT_IN(p->every, 0, MINRTT_PROBE_EVERY_MAX, "every");
+	EXPECT_IN(p->left, 1, p->probing ? MINRTT_PROBE_LENGTH :
+		  MINRTT_PROBE_REST << p->every, "left");
 }
 
 static void any_round(struct minrtt_probe *p, u32 wait_us)
 {
 	u32 before_us = p->min_us, round_us = p->round_us;
 	bool probed = p->probing;
-	enum minrtt_probe_event event = minrtt_probe_round(p, wait_us);
+	enum minrtt_probe_event event = end_round(p, wait_us);
 
 	EXPECT_EQ(p->min_us, event == MINRTT_PROBE_LONGER ? round_us : before_us,
 		  "minimum after event %d", event);
@@ -540,7 +550,8 @@ static void test_any_input(void)
 		u32 coin = prng_range(0, 9);
 
 		if (coin)
-			minrtt_probe_add(&p, prng_log32(1 << coin, U32_MAX - 1));
+			minrtt_probe_add(&p, prng_log32(1 << coin, U32_MAX - 1),
+					 prng_log32(1, U32_MAX));
 		if (prng_range(0, 1))
 			any_round(&p, prng_log32(1, U32_MAX) - 1);
 		if (!prng_range(0, 99))
@@ -558,38 +569,78 @@ static void test_stands(void)
 
 	minrtt_probe_init(&p, 40000);
 	EXPECT_TRUE(!minrtt_probe_stands(&p, 4000), "nothing is known");
-	minrtt_probe_add(&p, 45000);
+	add(&p, 45000);
 	EXPECT_TRUE(!minrtt_probe_stands(&p, 4000), "half a round");
-	minrtt_probe_round(&p, 4000);
+	end_round(&p, 4000);
 	EXPECT_TRUE(minrtt_probe_stands(&p, 4000), "a round");
-	minrtt_probe_add(&p, 44001);
+	add(&p, 44001);
 	EXPECT_TRUE(minrtt_probe_stands(&p, 4000), "and more");
-	minrtt_probe_add(&p, 44000);
+	add(&p, 44000);
 	EXPECT_TRUE(!minrtt_probe_stands(&p, 4000), "until one comes early");
-	minrtt_probe_round(&p, 4000);
-	minrtt_probe_add(&p, 50000);
+	end_round(&p, 4000);
+	add(&p, 50000);
 	EXPECT_TRUE(!minrtt_probe_stands(&p, 4000), "in the round before");
 }
 
 /*
- * A probe leaves less out, and so one ACK that is delayed: deviations of the round trip,
- * and with them what counts as waiting, are large in its first round: no end of it.
+ * One ACK that was delayed, at the end of each round: what counts as waiting is then more
+ * than the path is longer, in each round of each probe, and yet no packet came near.
  */
 static void test_delayed_ack(void)
 {
 	struct minrtt_probe p = fresh(RTT_US);
-	enum minrtt_probe_event event = MINRTT_PROBE_OTHERS;
-	u32 longer_us = RTT_US + 3 * WAIT_US;
+	u32 longer_us = RTT_US + 3 * WAIT_US, i;
+	enum minrtt_probe_event event = MINRTT_PROBE_GO_ON;
 
-	while (event == MINRTT_PROBE_OTHERS) {
-		until_probe(&p, longer_us);
-		minrtt_probe_add(&p, longer_us);
-		EXPECT_EQ(minrtt_probe_round(&p, 8 * WAIT_US),
-			  MINRTT_PROBE_GO_ON, "near, but only for so much");
-		event = path_round(&p, longer_us);
+	until_probe(&p, longer_us);
+	for (i = 0; i < 100 && event != MINRTT_PROBE_LONGER; i++) {
+		minrtt_probe_add(&p, longer_us, WAIT_US / 8);
+		minrtt_probe_add(&p, longer_us + 40000, 8 * WAIT_US);
+		/* A probe begins where a round ends well */
+		event = minrtt_probe_round(&p, WAIT_US,
+					   p.probing ? 8 * WAIT_US : WAIT_US);
 	}
 	EXPECT_EQ(event, MINRTT_PROBE_LONGER, "all the same");
+	EXPECT_EQ(i, 6, "in two rounds, two more, and two");
 	EXPECT_EQ(p.min_us, longer_us, "raised");
+}
+
+/* A round ends badly: nothing stands, but what the count has seen so far is not undone */
+static void test_neither(void)
+{
+	struct minrtt_probe p = fresh(RTT_US);
+	u32 i;
+
+	for (i = 0; i < 3; i++)
+		path_round(&p, RTT_US + 2 * WAIT_US);
+	for (i = 0; i < 300; i++) {
+		add(&p, RTT_US + 2 * WAIT_US);
+		EXPECT_EQ(minrtt_probe_round(&p, WAIT_US, 8 * WAIT_US),
+			  MINRTT_PROBE_GO_ON, "round %u", i);
+	}
+	EXPECT_EQ(until_probe(&p, RTT_US + 2 * WAIT_US), 1, "the fourth");
+}
+
+/* Where all round trips of a round lie far apart, waits up to that far are none */
+static void test_deviation(void)
+{
+	u32 dev_us, edge_us;
+
+	for (dev_us = WAIT_US + 96; dev_us < RTT_US / 2; dev_us *= 2) {
+		struct minrtt_probe p = fresh(RTT_US);
+
+		until_probe(&p, 3 * RTT_US);
+		path_round(&p, 3 * RTT_US);
+		edge_us = (1U << fls(dev_us)) - 1;
+		minrtt_probe_add(&p, RTT_US + edge_us, dev_us);
+		EXPECT_EQ(minrtt_probe_round(&p, WAIT_US, WAIT_US),
+			  MINRTT_PROBE_EMPTY, "%u us", dev_us);
+		until_probe(&p, 3 * RTT_US);
+		path_round(&p, 3 * RTT_US);
+		minrtt_probe_add(&p, RTT_US + edge_us + 1, dev_us);
+		EXPECT_EQ(minrtt_probe_round(&p, WAIT_US, WAIT_US),
+			  MINRTT_PROBE_OTHERS, "%u us and more", dev_us);
+	}
 }
 
 /* After rests that have become long, heavy loss says that the path may be another one */
@@ -612,13 +663,15 @@ static void test_renewed(void)
 }
 
 static const struct tap_case cases[] = {
+	{ "a round that a delayed ACK ends counts for nothing", test_neither },
+	{ "waits that deviations explain", test_deviation },
 	{ "heavy loss is looked into", test_renewed },
 	{ "a queue that stands", test_stands },
 	{ "the first round trip", test_first },
 	{ "a smaller one is believed at once", test_shorter },
 	{ "a longer path: two probes, ten rounds", test_longer },
 	{ "a probe measures in its second round", test_probe_measures },
-	{ "an ACK is delayed in its first", test_delayed_ack },
+	{ "an ACK is delayed at the end of each of its rounds", test_delayed_ack },
 	{ "probes agree within half of what counts as waiting", test_same_edge },
 	{ "a probe agrees with the one before", test_later_pair },
 	{ "what counts as waiting", test_wait_edge },

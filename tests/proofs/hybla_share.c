@@ -14,7 +14,7 @@ static struct hybla_share any_state(void)
 	struct hybla_share s = {
 		nondet_u64(), nondet_u32(), nondet_u32(), nondet_u32(),
 		nondet_u32(), nondet_u32(), nondet_u32(), nondet_u32(),
-		nondet_bool(),
+		nondet_bool(), nondet_bool(), nondet_u8(),
 	};
 
 	return s;
@@ -36,9 +36,23 @@ PROOF(ack)
 	CHECK(s.since == U32_MAX && !s.size);
 	s = any_state();
 	if (hybla_share_ack(&s, nondet_u32(), flight, nondet_u32(), nondet_u32()))
-		CHECK(s.size == flight && !s.lost && !s.waited);
+		CHECK(s.size == flight && !s.lost && !s.waited &&
+		      s.rounds <= HYBLA_SHARE_STEPS * HYBLA_SHARE_STEP_ROUNDS);
 	hybla_share_marked(&s);
 	hybla_share_full(&s, nondet_u32());
+}
+
+/* Steps of all rounds: grow() has the first only */
+PROOF(gain)
+{
+	struct hybla_share s = any_state();
+	u32 wnd = nondet_u32(), rho = any_rho();
+	u64 gain;
+
+	ASSUME(wnd && wnd <= HYBLA_LAW_CWND_MAX);
+	ASSUME(s.rounds <= HYBLA_SHARE_STEPS * HYBLA_SHARE_STEP_ROUNDS);
+	gain = hybla_share_gain(&s, wnd, rho);
+	CHECK(gain >= rho && gain <= 1ULL << 35);
 }
 
 /* As far as a SAT solver goes in seconds: rho up to 4, windows up to 2^8, 2^4 ACKs */
@@ -50,6 +64,7 @@ PROOF(grow)
 
 	ASSUME(rho <= HYBLA_LAW_RHO_ONE << 2 && acked <= 1U << 4);
 	ASSUME(wnd && wnd <= 1U << 8);
+	ASSUME(s.rounds < HYBLA_SHARE_STEP_ROUNDS);
 	hybla_share_grow(&s, wnd, acked, rho);
 	CHECK(s.rem < (u64)wnd << HYBLA_LAW_RHO_SHIFT);
 }

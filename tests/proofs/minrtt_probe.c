@@ -6,15 +6,15 @@
 static bool is_state(const struct minrtt_probe *p)
 {
 	return p->min_us <= p->round_us && p->left >= 1 &&
-	       p->left <= MINRTT_PROBE_REST_MAX &&
-	       p->every >= MINRTT_PROBE_REST &&
-	       p->every <= MINRTT_PROBE_REST_MAX;
+	       p->left <= MINRTT_PROBE_REST << MINRTT_PROBE_EVERY_MAX &&
+	       p->every <= MINRTT_PROBE_EVERY_MAX;
 }
 
 static struct minrtt_probe any_state(void)
 {
 	struct minrtt_probe p = { nondet_u32(), nondet_u32(), nondet_u32(),
-				  nondet_u8(), nondet_u8(), nondet_bool() };
+				  nondet_u8(), nondet_u8(), nondet_bool(),
+				  nondet_bool(), nondet_u8() };
 
 	return p;
 }
@@ -37,7 +37,7 @@ PROOF(add)
 	u32 rtt_us = nondet_u32();
 
 	ASSUME(is_state(&p));
-	minrtt_probe_add(&p, rtt_us);
+	minrtt_probe_add(&p, rtt_us, nondet_u32());
 	CHECK(is_state(&p) && p.min_us <= rtt_us);
 }
 
@@ -47,7 +47,7 @@ PROOF(round)
 	enum minrtt_probe_event event;
 
 	ASSUME(is_state(&p));
-	event = minrtt_probe_round(&p, nondet_u32());
+	event = minrtt_probe_round(&p, nondet_u32(), nondet_u32());
 	CHECK(is_state(&p));
 	CHECK(event == MINRTT_PROBE_LONGER ? p.min_us == was.round_us :
 	      p.min_us == was.min_us);

@@ -34,7 +34,3 @@ HANDOVERS = (
     "fifth of hybla_ext is not traced"
 )
 MICROWAVE = "by 0.01 to 0.02: 0.89 with hybla_ext, 0.88 with westwood_fr at 40 ms; not traced"
-OVERSHOOT = (
-    "above 100 Mbit/s no train of the first window takes 1 ms, and start-up is slow start without HyStart: it "
-    "overshoots by most of a window (argued, not traced: cubic's HyStart ends it before)"
-)

@@ -300,7 +300,6 @@ FEW_DROPS = 0.1
     "any_link-fast-start",
     paper="1 Gbit/s, 80 ms, 0.1 BDP: dropped at most a tenth of cubic's",
     needs=SHALLOW.values(),
-    cause=causes.OVERSHOOT,
     cost_s=60,
 )
 def fast_start(e: Evidence) -> Verdict:
