@@ -167,8 +167,6 @@ RECEIVED = ("t", "id", "bytes_received")
     "faster_recovery-f8",
     paper="one of 10 connections, last 100 s: FR and GFR at least 3 times Reno",
     needs=F8.values(),
-    cause="which of ten connections has little for a while is chance: the first of westwood_gfr has 1.9 times Reno's "
-    "over the whole run, the ten 1.5 to 6.6 times (1.6 to 7.0 Mbit/s; seeds 2 and 3 1.1 to 6.6), their mean 4.0 times",
     cost_s=25,
 )
 def sustained(e: Evidence) -> Verdict:
