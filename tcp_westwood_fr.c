@@ -421,6 +421,8 @@ static void westwood_new_path(struct sock *sk)
 
 	full_queue_init(&w->full);
 	w->shown = false;
+	/* By the shorter round trip the bottleneck seemed busy all the time */
+	bw_busy_pause(&w->busy);
 	w->busy.proven = false;
 	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)
 		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
