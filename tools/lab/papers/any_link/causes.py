@@ -27,7 +27,7 @@ SWEEP = (
 )
 STARLINK = (
     "over the trace of Starlink cubic fills the queue of 500 packets: 46.2 Mbit/s with p95 149 ms, ours 44.5 to 44.7 "
-    "with 43 to 47; at the other six one of ours is ahead at no more than a third of the delay"
+    "with 43 to 44; at the other six one of ours is ahead at no more than a third of the delay"
 )
 HANDOVERS = (
     "after a handover to a shorter path, whose losses have taken most of the window, westwood grows by a segment a round "
