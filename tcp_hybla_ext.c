@@ -493,8 +493,6 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 	/* How losses lay on the path before says nothing of this one, nor what that carried */
 	h->settled = false;
 	hybla_share_set_full(&h->share, false);
-	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)
-		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 	hybla_seek(sk);
 }
 
@@ -537,10 +535,6 @@ static void hybla_sought(struct sock *sk, u32 pkts, u32 rtt_us, u32 back_us)
 		.train_us = h->path.min_us / HYBLA_SEEK,
 	};
 
-	if (rtt_us) {
-		minrtt_probe_add(&h->path, rtt_us - back_us, tp->mdev_us);
-		h->rtt_us = rtt_us;
-	}
 	cc_busy_add(tp, &h->busy, &ack, pkts, 0, back_us);
 	if (h->busy.proven) {
 		hybla_found(sk);
@@ -560,10 +554,6 @@ static void hybla_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us,
 	u32 size = h->share.size, round_lost = h->share.lost;
 	bool waited;
 
-	if (rtt_us) {
-		minrtt_probe_add(&h->path, rtt_us - back_us, tp->mdev_us);
-		h->rtt_us = rtt_us;
-	}
 	waited = rtt_us - back_us >
 		 h->path.min_us + cc_path_wait_us(tp, &h->path);
 	hybla_measure_losses(sk, lost, rtt_us);
@@ -856,6 +846,11 @@ static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 	if (!inet_csk(sk)->icsk_ca_initialized)
 		return;
 	back_us = cc_path_back_us(tcp_sk(sk), &h->path, rtt_us);
+	if (rtt_us) {
+		minrtt_probe_add(&h->path, rtt_us - back_us,
+				 tcp_sk(sk)->mdev_us);
+		h->rtt_us = rtt_us;
+	}
 	if (lost)
 		hybla_end_first(sk);
 	if (h->seeking)

@@ -117,7 +117,7 @@ static void westwood_init(struct sock *sk)
 	cc_path_init(tp, &w->path);
 	full_queue_init(&w->full);
 	w->paper = READ_ONCE(paper);
-	w->gfr_stamp = tcp_jiffies32 & WESTWOOD_STAMP_MASK;
+	w->gfr_stamp = tcp_jiffies32;
 	cc_window_pace(sk);
 }
 
@@ -415,17 +415,13 @@ static void westwood_raise_ssthresh(struct sock *sk, u32 ssthresh)
 }
 
 /* How losses lay on the path before says nothing of this one, nor what that carried */
-static void westwood_new_path(struct sock *sk)
+static void westwood_new_path(struct westwood *w)
 {
-	struct westwood *w = inet_csk_ca(sk);
-
 	full_queue_init(&w->full);
 	w->shown = false;
 	/* By the shorter round trip the bottleneck seemed busy all the time */
 	bw_busy_pause(&w->busy);
 	w->busy.proven = false;
-	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)
-		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 }
 
 /* Until congestion has shown where slow start should have ended the estimate says it */
@@ -435,7 +431,7 @@ static void westwood_round(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	if (cc_path_round(sk, &w->path, &w->wnd))
-		westwood_new_path(sk);
+		westwood_new_path(w);
 	if (w->busy.proven && !w->shown && !tp->delivered_ce)
 		westwood_raise_ssthresh(sk, westwood_bdp(sk, FIXED_MILLI));
 }
@@ -538,7 +534,7 @@ static void westwood_gradual(struct sock *sk)
 	if (((now - w->gfr_stamp) & WESTWOOD_STAMP_MASK) <
 	    msecs_to_jiffies(WESTWOOD_GFR_MS))
 		return;
-	w->gfr_stamp = now & WESTWOOD_STAMP_MASK;
+	w->gfr_stamp = now;
 	bdp = westwood_target(sk);
 	if (cwnd > tp->snd_ssthresh && cwnd < bdp)
 		westwood_raise_ssthresh(sk, tp->snd_ssthresh +

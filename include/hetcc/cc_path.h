@@ -154,6 +154,13 @@ static inline void cc_path_abort(struct sock *sk, struct minrtt_probe *p,
 	cc_path_restore(sk, wnd);
 }
 
+/* Another path, on which slow start begins anew: nothing is known of what it carries */
+static inline void cc_path_begin_anew(struct sock *sk)
+{
+	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)
+		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+}
+
 /* What ACKs wait for then is part of the longer path */
 static inline void cc_path_longer(const struct tcp_sock *tp,
 				  struct minrtt_probe *p)
@@ -170,7 +177,7 @@ static inline void cc_path_longer(const struct tcp_sock *tp,
  * @p: path
  * @wnd: window that comes back after a probe; set when one begins
  *
- * Return: the path has become longer: it is another one.
+ * Return: the path has become longer: it is another one, and slow start begins anew.
  */
 static inline bool cc_path_round(struct sock *sk, struct minrtt_probe *p,
 				 u32 *wnd)
@@ -191,6 +198,8 @@ static inline bool cc_path_round(struct sock *sk, struct minrtt_probe *p,
 		cc_path_hold(sk, p, wnd);
 	else if (probed && !p->probing)
 		cc_path_release(sk, cc_path_window(sk, p, *wnd, event));
+	if (event == MINRTT_PROBE_LONGER)
+		cc_path_begin_anew(sk);
 	return event == MINRTT_PROBE_LONGER;
 }
 
