@@ -88,7 +88,7 @@ def test_bunches_of_acks_are_no_fast_path(run_json: Run, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("slot_ms", "believed"), [(0.2, True), (5, False)])
 def test_a_train_of_less_than_1_ms(run_json: Run, tmp_path: Path, slot_ms: float, believed: bool) -> None:
-    """150 Mbit/s: believed where the rest of the first window shows no longer slots; else slow start overshoots."""
+    """150 Mbit/s: believed where the rest of the first window shows no longer slots; else the rate is looked for."""
     links = LINKS.format(
         duration_s=20,
         steady_from_s=0,
@@ -99,7 +99,7 @@ def test_a_train_of_less_than_1_ms(run_json: Run, tmp_path: Path, slot_ms: float
     path.write_text(links + "[flow.main]\nbytes = 40_000_000\n")
     (run,) = run_json(path, "--cc", "hybla_ext", "--out", tmp_path)
     (flow,) = run["flows"]
-    assert (flow["retransmits"] == 0) is believed
+    assert flow["retransmits"] == 0
     assert (flow["end_s"] < 5.5) is believed
 
 
@@ -156,7 +156,10 @@ def test_a_path_is_remembered_so_long(run_json: Run, tmp_path: Path, resume_s: i
 
 
 def test_a_jump_into_a_slower_path_is_given_up(run_json: Run, tmp_path: Path) -> None:
-    """Bunched ACKs hide that a tenth of 200 Mbit/s is left: Safe Retreat. Slow start loses some 1000 packets there."""
+    """Bunched ACKs hide that a tenth of 200 Mbit/s is left: Safe Retreat, by what reno's slow start loses there.
+
+    Slow start that looks for the rate loses none, the jump 564 packets.
+    """
     narrow = "rate_mbit = 200, delay_ms = 150"
     slow = '[[event]]\nat_s = 15\nlink = "narrow"\nrate_mbit = 20\n'
     links = LINKS.format(
@@ -165,8 +168,8 @@ def test_a_jump_into_a_slower_path_is_given_up(run_json: Run, tmp_path: Path) ->
     path = tmp_path / "retreat.toml"
     path.write_text(links + RESUMED + slow)
     ways = [word for resume_s in (0, 600) for word in ("--cc", f"hybla_ext:resume_s={resume_s}")]
-    runs = run_json(path, *ways, "--machines", "1", "--out", tmp_path)
-    without, resumed = (next(flow for flow in run["flows"] if flow["name"] == "main") for run in runs)
+    runs = run_json(path, *ways, "--cc", "reno", "--machines", "1", "--out", tmp_path)
+    without, resumed, reno = (next(flow for flow in run["flows"] if flow["name"] == "main") for run in runs)
     assert resumed["complete"] and resumed["end_s"] <= 1.05 * without["end_s"]
-    assert 0 < resumed["retransmits"] <= 1.5 * without["retransmits"]
+    assert 0 < resumed["retransmits"] <= 1.5 * reno["retransmits"]
     assert resumed["retransmits"] != without["retransmits"], "no jump"

@@ -30,8 +30,9 @@ STARLINK = (
     "with 43 to 44; at the other six one of ours is ahead at no more than a third of the delay"
 )
 HANDOVERS = (
-    "after a handover to a shorter path, whose losses have taken most of the window, westwood grows by a segment a round "
-    "trip, and hybla_ext by rho where the jitter makes more than a quarter of the packets wait for over 4 ms (traced). "
-    "A longer path is begun anew: over six starts hybla_ext has 130 Mbit/s in the mean of both, westwood_fr 106"
+    "after a handover to a shorter path, whose losses have taken most of the window, westwood grows by a segment a "
+    "round trip, and hybla_ext by rho where the jitter makes more than a quarter of the packets wait for over 4 ms "
+    "(traced). A longer path is begun anew: over six starts hybla_ext has 130 Mbit/s in the mean of both, westwood_fr "
+    "106"
 )
 MICROWAVE = "by 0.01 to 0.02: 0.89 with hybla_ext, 0.88 with westwood_fr at 40 ms; not traced"
