@@ -566,6 +566,15 @@ static void westwood_after_idle(struct sock *sk)
 		minrtt_probe_abort(&w->path);
 }
 
+/* How long it was silent until a timeout is not how far apart ACKs come */
+static void westwood_set_state(struct sock *sk, u8 new_state)
+{
+	struct westwood *w = inet_csk_ca(sk);
+
+	if (new_state == TCP_CA_Loss && !w->paper)
+		bw_busy_pause(&w->busy);
+}
+
 static size_t westwood_get_info(struct sock *sk, u32 ext, int *attr,
 				union tcp_cc_info *info)
 {
@@ -587,6 +596,7 @@ static struct tcp_congestion_ops westwood_fr_ops __read_mostly = {
 	.ssthresh	= westwood_ssthresh,
 	.cong_control	= westwood_fr_cong_control_op,
 	.CC_COMPAT_TX_START_FIELD = westwood_after_idle_op,
+	.set_state	= westwood_set_state,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= westwood_get_info,
 };
@@ -598,6 +608,7 @@ static struct tcp_congestion_ops westwood_gfr_ops __read_mostly = {
 	.ssthresh	= westwood_ssthresh,
 	.cong_control	= westwood_gfr_cong_control_op,
 	.CC_COMPAT_TX_START_FIELD = westwood_after_idle_op,
+	.set_state	= westwood_set_state,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= westwood_get_info,
 };

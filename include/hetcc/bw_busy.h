@@ -21,9 +21,9 @@
  *
  * ACKs come in bunches (delayed, compressed, thinned, merged by GRO). The last
  * ACK of a bunch comes when its data was delivered, the first ones late. A
- * sample therefore ends before a pause at least half as long as the longest in
- * it, or else it must be long against its pauses, as must a stretch shorter
- * than a round. ACKs that waited behind other traffic come back to back after a
+ * sample therefore begins with the last one, and ends before a pause at least
+ * half as long as the longest in it, or else it must be long against its pauses,
+ * as must a stretch shorter than a round. ACKs that waited behind other traffic come back to back after a
  * pause that may be longer than the round trip; a stretch that begins among
  * them would not see it, and therefore knows half of the longest before it.
  */
@@ -51,14 +51,15 @@
 /**
  * struct bw_busy_stretch - ACKs in a row
  * @ack_us: arrival of the ACK before its first byte
- * @sent_us: when the newest packet of that ACK was sent
+ * @from_us: of a round: when the newest packet of that ACK was sent; of a run: arrival of
+ *	     the first ACK of the bunch among which it began
  * @bytes: delivered since
  * @pause_us: longest time between two of its ACKs, at least half of what it was
  *	      in the stretch before
  */
 struct bw_busy_stretch {
 	u32 ack_us;
-	u32 sent_us;
+	u32 from_us;
 	u32 bytes;
 	u32 pause_us;
 };
@@ -182,11 +183,11 @@ static inline void bw_busy_pause(struct bw_busy *b)
 }
 
 static inline void bw_busy_stretch_begin(struct bw_busy_stretch *s, u32 ack_us,
-					 u32 sent_us)
+					 u32 from_us)
 {
 	*s = (struct bw_busy_stretch){
 		.ack_us = ack_us,
-		.sent_us = sent_us,
+		.from_us = from_us,
 		.pause_us = s->pause_us / 2,
 	};
 }
@@ -196,6 +197,19 @@ static inline void bw_busy_stretch_add(struct bw_busy_stretch *s, u32 bytes,
 {
 	s->bytes = fixed_sat_u32((u64)s->bytes + bytes);
 	s->pause_us = max(s->pause_us, pause_us);
+}
+
+/* The last ACK of the bunch among which a run begins is the one that is not late */
+static inline void bw_busy_run_add(struct bw_busy *b,
+				   const struct bw_busy_ack *a, u32 pause_us)
+{
+	if (!b->run.bytes &&
+	    a->now_us - b->run.from_us < b->run.pause_us / 2) {
+		b->run.ack_us = a->now_us;
+		return;
+	}
+	bw_busy_stretch_add(&b->run, a->bytes, pause_us);
+	b->limited |= a->limited;
 }
 
 /* Does it end with the ACK before this one, which came pause_us after it? */
@@ -268,7 +282,7 @@ static inline bool bw_busy_run(struct bw_busy *b,
 	if (!whole && (busy || !bw_busy_is_train(b, span_us, a->train_us)))
 		return false;
 	taken = bw_busy_prove(b, span_us, a);
-	bw_busy_stretch_begin(&b->run, b->ack_us, b->sent_us);
+	bw_busy_stretch_begin(&b->run, b->ack_us, b->ack_us);
 	b->limited = false;
 	return taken;
 }
@@ -303,7 +317,7 @@ static inline void bw_busy_next_round(struct bw_busy *b)
 static inline bool bw_busy_round(struct bw_busy *b, const struct bw_busy_ack *a)
 {
 	u32 span_us = b->ack_us - b->round.ack_us;
-	u32 sent_us = b->sent_us - b->round.sent_us;
+	u32 sent_us = b->sent_us - b->round.from_us;
 	bool taken = false;
 	u64 rate;
 
@@ -342,7 +356,7 @@ static inline void bw_busy_note(struct bw_busy *b,
  */
 static inline void bw_busy_restart(struct bw_busy *b)
 {
-	bw_busy_stretch_begin(&b->run, b->ack_us, b->sent_us);
+	bw_busy_stretch_begin(&b->run, b->ack_us, b->ack_us);
 	b->run.pause_us = max(b->run.pause_us, b->queue_us);
 	b->limited = false;
 }
@@ -389,10 +403,8 @@ static inline bool bw_busy_add(struct bw_busy *b, const struct bw_busy_ack *a)
 	taken = bw_busy_run(b, a, busy);
 	taken |= bw_busy_round(b, a);
 	bw_busy_stretch_add(&b->round, a->bytes, pause_us);
-	if (busy) {
-		bw_busy_stretch_add(&b->run, a->bytes, pause_us);
-		b->limited |= a->limited;
-	}
+	if (busy)
+		bw_busy_run_add(b, a, pause_us);
 	if (known)
 		bw_busy_note(b, a, sent_us);
 	else

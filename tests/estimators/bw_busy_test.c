@@ -641,9 +641,9 @@ static void test_train_pauses(void)
 /* Return: ACKs until the next stretch began */
 static u32 give_stretch(struct bw_busy *b, u32 pause_us, struct bw_busy_ack a)
 {
-	u32 n = 0, from_us = b->run.ack_us;
+	u32 n = 0, from_us = b->run.from_us;
 
-	while (b->run.ack_us == from_us && ++n < 10000)
+	while (b->run.from_us == from_us && ++n < 10000)
 		give(b, pause_us, a);
 	return n;
 }
@@ -657,10 +657,10 @@ static void test_round_pauses(void)
 	EXPECT_EQ(b.run.pause_us, 100000, "that of the ACK that ended it");
 	EXPECT_EQ(give_stretch(&b, 60000, queued), 3, "100 + 2 * 60 ms");
 	EXPECT_EQ(give_stretch(&b, 1000, queued), 181, "four of 60 ms");
-	EXPECT_EQ(give_stretch(&b, 1000, queued), 200, "of 30 ms");
-	EXPECT_EQ(give_stretch(&b, 1000, queued), 200, "two rounds at most");
+	EXPECT_EQ(give_stretch(&b, 1000, queued), 214, "of 30 ms, after 14");
+	EXPECT_EQ(give_stretch(&b, 1000, queued), 207, "two rounds, after 7");
 	give_stretch(&b, 1000, queued);
-	EXPECT_EQ(give_stretch(&b, 1000, queued), 200, "3.75 ms are too long");
+	EXPECT_EQ(give_stretch(&b, 1000, queued), 201, "3.75 ms are too long");
 	EXPECT_EQ(give_stretch(&b, 1000, queued), 100, "1.875 ms are not");
 }
 
@@ -668,7 +668,7 @@ static void test_round_pauses(void)
 static void test_late_start(void)
 {
 	const struct { u32 acks; bool taken; } rows[] = {
-		{ 32, true }, { 31, false },
+		{ 33, true }, { 32, false },
 	};
 	struct bw_busy_ack a = empty;
 	unsigned int i, j;
@@ -681,6 +681,25 @@ static void test_late_start(void)
 			give(&b, 1000, a);
 		EXPECT_EQ(give(&b, 5000, a), rows[i].taken, "%u ms",
 			  rows[i].acks);
+	}
+}
+
+/* Eight ACKs in 0.7 ms, every 20 ms: a run that begins with any of them is exact */
+static void test_bunch(void)
+{
+	u32 first, i;
+
+	for (first = 0; first < 8; first++) {
+		struct bw_busy_ack a = empty;
+		struct bw_busy b;
+
+		/* It found no queue, and waited for its bunch */
+		a.rtt_us += 20000;
+		b = begun_by(a);
+		for (i = first + 1; !b.proven && i < 1000; i++)
+			give(&b, i % 8 ? 100 : 19300, queued);
+		EXPECT_TRUE(b.proven, "a sample");
+		EXPECT_EQ(bw_busy_get(&b), 4000000, "from ACK %u on", first);
 	}
 }
 
@@ -1166,6 +1185,7 @@ static const struct tap_case cases[] = {
 	  test_hostile_receiver },
 	{ "a hostile receiver can claim its window for each train",
 	  test_hostile_burst },
+	{ "a run that begins in a bunch is exact", test_bunch },
 };
 
 TAP_MAIN(cases)

@@ -6,7 +6,8 @@
  * wraps: bw_busy_run: b->ack_us - b->run.ack_us
  * wraps: bw_busy_run: a->now_us - b->ack_us
  * wraps: bw_busy_round: b->ack_us - b->round.ack_us
- * wraps: bw_busy_round: b->sent_us - b->round.sent_us
+ * wraps: bw_busy_run_add: a->now_us - b->run.from_us
+ * wraps: bw_busy_round: b->sent_us - b->round.from_us
  * wraps: bw_busy_round: (s32)sent_us
  * wraps: bw_busy_round: a->now_us - b->ack_us
  * wraps: bw_busy_begin: a->now_us - a->rtt_us
