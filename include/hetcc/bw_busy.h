@@ -19,12 +19,13 @@
  * make one where there is none. Only a round with heavy loss can lower it: then
  * the path did not carry what the estimate promised.
  *
- * ACKs come in bunches (delayed, compressed, thinned, merged by GRO). The last
- * ACK of a bunch comes when its data was delivered, the first ones late. A
- * sample therefore begins with the last one, and ends before a pause at least
- * half as long as the longest in it, or else it must be long against its pauses,
- * as must a stretch shorter than a round. ACKs that waited behind other traffic come back to back after a
- * pause that may be longer than the round trip; a stretch that begins among
+ * ACKs come in bunches (delayed, compressed, thinned, merged by GRO). The last ACK of a
+ * bunch comes when its data was delivered, the first ones late. A sample therefore
+ * begins with the last one, and ends before a pause at least half as long as the
+ * longest in it, or else it must be long against its pauses, as must a stretch shorter
+ * than a round. The first of those is taken as soon as it is: in slow start the queue
+ * has doubled before it ends. ACKs that waited behind other traffic come back to back
+ * after a pause that may be longer than the round trip; a stretch that begins among
  * them would not see it, and therefore knows half of the longest before it.
  */
 #ifndef HETCC_BW_BUSY_H
@@ -262,12 +263,15 @@ static inline bool bw_busy_prove(struct bw_busy *b, u32 span_us,
 	return true;
 }
 
-static inline bool bw_busy_is_train(const struct bw_busy *b,
-				    u32 span_us, u32 train_us)
+/* One that goes on must be twice as long against its pauses: it ends among them */
+static inline bool bw_busy_is_train(const struct bw_busy *b, u32 span_us,
+				    u32 train_us, bool goes_on)
 {
-	return !b->wary && b->run.bytes &&
+	u32 pauses = goes_on ? 2 * BW_BUSY_PAUSES : BW_BUSY_PAUSES;
+
+	return !b->wary && b->run.bytes && !(goes_on && b->proven) &&
 	       span_us >= max(train_us, BW_BUSY_LEAST_US) &&
-	       span_us / BW_BUSY_PAUSES >= b->run.pause_us;
+	       span_us / pauses >= b->run.pause_us;
 }
 
 /* Before this ACK is counted: is the run over, by a round or by a gap? */
@@ -279,7 +283,7 @@ static inline bool bw_busy_run(struct bw_busy *b,
 					  a->now_us - b->ack_us);
 	bool taken;
 
-	if (!whole && (busy || !bw_busy_is_train(b, span_us, a->train_us)))
+	if (!whole && !bw_busy_is_train(b, span_us, a->train_us, busy))
 		return false;
 	taken = bw_busy_prove(b, span_us, a);
 	bw_busy_stretch_begin(&b->run, b->ack_us, b->ack_us);

@@ -559,9 +559,18 @@ static struct bw_busy begun(void)
 	return b;
 }
 
-static void test_whole_round(void)
+/* The same, where no stretch counts that is shorter than a round */
+static struct bw_busy begun_wary(void)
 {
 	struct bw_busy b = begun();
+
+	bw_busy_congested(&b);
+	return b;
+}
+
+static void test_whole_round(void)
+{
+	struct bw_busy b = begun_wary();
 
 	EXPECT_EQ(bw_busy_get(&b), 0, "the first ACK opens");
 	EXPECT_EQ(b.running, true, "running");
@@ -609,7 +618,7 @@ static void test_train(void)
 /* One ACK later than the queue allows, by a microsecond, and not */
 static void test_gap_edge(void)
 {
-	struct bw_busy b = begun();
+	struct bw_busy b = begun_wary();
 	int i;
 
 	for (i = 0; i < 20; i++)
@@ -705,7 +714,7 @@ static void test_bunch(void)
 
 static void test_limited(void)
 {
-	struct bw_busy b = begun();
+	struct bw_busy b = begun_wary();
 	struct bw_busy_ack a = queued;
 
 	give(&b, 1000, queued);
@@ -719,6 +728,23 @@ static void test_limited(void)
 	give(&b, 1000, a);
 	give(&b, HAND_RTT_US + 1000, queued);
 	EXPECT_EQ(b.limited, false, "a gap begins another stretch");
+}
+
+/* The first train does not wait for its end, but for sixteen of its pauses */
+static void test_first_train(void)
+{
+	struct bw_busy_ack a = queued;
+	struct bw_busy b = begun();
+
+	EXPECT_EQ(give_until(&b, 500, a), 17, "8 ms");
+	EXPECT_EQ(bw_busy_get(&b), 20000000, "10000 in 500 us");
+	EXPECT_EQ(give_until(&b, 500, a), 200, "a round: it is proven");
+	a.train_us = 20000;
+	b = begun();
+	EXPECT_EQ(give_until(&b, 500, a), 41, "20 ms");
+	b = begun();
+	bw_busy_congested(&b);
+	EXPECT_EQ(give_until(&b, 500, a), 201, "wary: a round");
 }
 
 /* The first proof replaces a lower bound, later ones are averaged */
@@ -864,9 +890,9 @@ static void test_wary(void)
 	b = begun();
 	b.run.bytes = 1000000;
 	b.ack_us += 10000;
-	EXPECT_TRUE(bw_busy_is_train(&b, 10000, 5000), "a train");
+	EXPECT_TRUE(bw_busy_is_train(&b, 10000, 5000, false), "a train");
 	bw_busy_congested(&b);
-	EXPECT_TRUE(!bw_busy_is_train(&b, 10000, 5000), "no longer");
+	EXPECT_TRUE(!bw_busy_is_train(&b, 10000, 5000, false), "no longer");
 }
 
 /* Retransmitted data: counted, the next round trip says if the path was busy */
@@ -1186,6 +1212,7 @@ static const struct tap_case cases[] = {
 	{ "a hostile receiver can claim its window for each train",
 	  test_hostile_burst },
 	{ "a run that begins in a bunch is exact", test_bunch },
+	{ "the first train counts while it goes on", test_first_train },
 };
 
 TAP_MAIN(cases)

@@ -156,9 +156,10 @@ def test_a_path_is_remembered_so_long(run_json: Run, tmp_path: Path, resume_s: i
 
 
 def test_a_jump_into_a_slower_path_is_given_up(run_json: Run, tmp_path: Path) -> None:
-    """Bunched ACKs hide that a tenth of 200 Mbit/s is left: Safe Retreat, by what reno's slow start loses there.
+    """Bunched ACKs hide that a tenth of 200 Mbit/s is left: Safe Retreat, which loses no more than the jump.
 
-    Slow start that looks for the rate loses none, the jump 564 packets.
+    That is half of the 5000 packets that the path carried before (RFC 9959), less its queue of 500. Slow start that
+    looks for the rate loses none, reno's 1012.
     """
     narrow = "rate_mbit = 200, delay_ms = 150"
     slow = '[[event]]\nat_s = 15\nlink = "narrow"\nrate_mbit = 20\n'
@@ -168,8 +169,8 @@ def test_a_jump_into_a_slower_path_is_given_up(run_json: Run, tmp_path: Path) ->
     path = tmp_path / "retreat.toml"
     path.write_text(links + RESUMED + slow)
     ways = [word for resume_s in (0, 600) for word in ("--cc", f"hybla_ext:resume_s={resume_s}")]
-    runs = run_json(path, *ways, "--cc", "reno", "--machines", "1", "--out", tmp_path)
-    without, resumed, reno = (next(flow for flow in run["flows"] if flow["name"] == "main") for run in runs)
+    runs = run_json(path, *ways, "--machines", "1", "--out", tmp_path)
+    without, resumed = (next(flow for flow in run["flows"] if flow["name"] == "main") for run in runs)
     assert resumed["complete"] and resumed["end_s"] <= 1.05 * without["end_s"]
-    assert 0 < resumed["retransmits"] <= 1.5 * reno["retransmits"]
+    assert 0 < resumed["retransmits"] <= 5000 / 2 - 500
     assert resumed["retransmits"] != without["retransmits"], "no jump"

@@ -170,13 +170,20 @@ RECEIVED = ("t", "id", "bytes_received")
     cost_s=25,
 )
 def sustained(e: Evidence) -> Verdict:
-    """The first of the ten connections, and their mean; Reno without SACK; SACK is reported, not judged."""
+    """
+    The first of the ten connections, which is the paper's one, and their mean.
+
+    The ten are alike, and which of them has little for a while is chance: the median is reported, too, as Reno with
+    SACK is. Reno is without SACK.
+    """
     late = {cc: late_mbit(e, run) for cc, run in F8.items()}
     first = {cc: late[cc][0] / late[RENO][0] for cc in (FR, GFR)}
-    mean = {cc: late[cc].mean() / late[RENO].mean() for cc in (FR, GFR)}
+    median = {cc: float(np.median(late[cc]) / np.median(late[RENO])) for cc in (FR, GFR)}
+    mean = {cc: float(late[cc].mean() / late[RENO].mean()) for cc in (FR, GFR)}
     good = min(*first.values(), *mean.values()) >= TIMES_RENO
     rates = {cc: float(mbit.mean()) for cc, mbit in late.items()}
-    return Verdict(good, f"times Reno: the first {row(first, 1)}; the mean {row(mean, 1)}; {row(rates)} Mbit/s")
+    said = f"the first {row(first, 1)}; median {row(median, 1)}; mean {row(mean, 1)}; {row(rates)} Mbit/s"
+    return Verdict(good, f"times Reno: {said}")
 
 
 # -------------------------------------------------------- bandwidth estimate
@@ -229,6 +236,9 @@ BWE = {(stream, mbit): speed(stream, mbit) for stream in STREAMS for mbit in SPE
     paper="64 kbit/s to 1 Gbit/s: within 5 % of the delivered rate, from above and below",
     needs=BWE.values(),
     cost_s=140,
+    cause="merged in slots of 5 ms at 1 Gbit/s: slow start no longer overshoots, and in 4 s the window does not grow "
+    "to the pipe and the slots; 0.92 to 0.93 of the link is delivered, "
+    "and 0.88 and 0.92 of the estimates are within 5 % of that",
 )
 def bandwidth(e: Evidence) -> Verdict:
     """Nine of ten samples in the last half of every period, at every rate, for each kind of ACK stream."""
