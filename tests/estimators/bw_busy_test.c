@@ -742,8 +742,7 @@ static void test_first_train(void)
 	a.train_us = 20000;
 	b = begun();
 	EXPECT_EQ(give_until(&b, 500, a), 41, "20 ms");
-	b = begun();
-	bw_busy_congested(&b);
+	b = begun_wary();
 	EXPECT_EQ(give_until(&b, 500, a), 201, "wary: a round");
 }
 

@@ -237,8 +237,8 @@ BWE = {(stream, mbit): speed(stream, mbit) for stream in STREAMS for mbit in SPE
     needs=BWE.values(),
     cost_s=140,
     cause="merged in slots of 5 ms at 1 Gbit/s: slow start no longer overshoots, and in 4 s the window does not grow "
-    "to the pipe and the slots; 0.92 to 0.93 of the link is delivered, "
-    "and 0.88 and 0.92 of the estimates are within 5 % of that",
+    "to the pipe and the slots; 0.92 to 0.93 of the link is delivered, and 0.88 and 0.92 of the estimates are within "
+    "5 % of that",
 )
 def bandwidth(e: Evidence) -> Verdict:
     """Nine of ten samples in the last half of every period, at every rate, for each kind of ACK stream."""
