@@ -26,7 +26,9 @@
  *    slow start; the stretch does, at BWE * RTTmin;
  *  - no queue: GFR takes a quarter more than the window for BWE * RTTmin;
  *  - a loss never raises the window at once, but by slow start, in recovery, too;
- *  - RTTmin follows a path that gets longer (minrtt_probe.h), which is begun anew;
+ *  - RTTmin is of smoothed round trips, and follows a path that gets longer, which is
+ *    begun anew (minrtt_probe.h). Until a queue that stands has answered half of the
+ *    window, and if it has not, it is no reason to take more;
  *  - slow start whose end is known is spaced, until congestion has shown a better one;
  *  - waits of ACKs on their way back are no queue (return_path.h); while all of them
  *    wait RTTmin is as much longer;
@@ -155,6 +157,18 @@ static void westwood_estimate_paper(struct sock *sk, u32 pkts)
 		bw_ack_pause(&w->bwe);
 }
 
+/*
+ * Where delays vary a few packets come sooner than a window of them ever does: all that
+ * are in flight wait for the slowest. What the path takes is the least of the smoothed
+ * round trip, which has this one in it.
+ */
+static void westwood_path(struct westwood *w, const struct tcp_sock *tp,
+			  u32 rtt_us, u32 back_us)
+{
+	minrtt_probe_add(&w->path, max(rtt_us, tp->srtt_us >> 3) - back_us,
+			 tp->mdev_us);
+}
+
 /* The least wait of ACKs in a round */
 static void westwood_back(struct westwood *w, u32 back_us)
 {
@@ -188,6 +202,7 @@ static bool westwood_estimate_busy(struct sock *sk, u32 pkts, u32 lost,
 	if (w->busy.round.ack_us == round.ack_us)
 		return false;
 	westwood_back_round(w);
+	full_queue_catch_up(&w->full);
 	full_queue_round(&w->full, lost_bytes,
 			 fixed_sat_u32((u64)round.bytes + lost_bytes));
 	full_queue_size(&w->full, tcp_packets_in_flight(tcp_sk(sk)));
@@ -219,24 +234,30 @@ static bool westwood_is_heavy(const struct sock *sk)
 	       bw_busy_lost_bytes(&w->busy) > window / BW_BUSY_HEAVY;
 }
 
-/* A loss of now says that a queue is full */
-static bool westwood_is_congested(const struct sock *sk)
+/* A queue stands, and nothing says that it is another's, or the path */
+static bool westwood_stands(const struct sock *sk)
 {
 	const struct westwood *w = inet_csk_ca(sk);
-	u32 wait_us = westwood_wait_us(sk);
 
-	return bw_busy_standing_us(&w->busy) > wait_us ||
-	       full_queue_is_it(&w->full) || westwood_is_heavy(sk);
+	return !minrtt_probe_is_open(&w->path) &&
+	       bw_busy_standing_us(&w->busy) > westwood_wait_us(sk);
 }
 
-/* The same at a loss, which may be none of those that say so */
+/* More is lost than a link loses, or where a full queue loses */
+static bool westwood_is_full(const struct sock *sk)
+{
+	const struct westwood *w = inet_csk_ca(sk);
+
+	return full_queue_is_it(&w->full) || westwood_is_heavy(sk);
+}
+
+/* A loss of now says that a queue is full. It may be none of those that do */
 static bool westwood_lost_by_queue(const struct sock *sk)
 {
 	const struct westwood *w = inet_csk_ca(sk);
 
-	return westwood_is_congested(sk) &&
-	       (full_queue_is_here(&w->full) ||
-		bw_busy_standing_us(&w->busy) > westwood_wait_us(sk));
+	return westwood_stands(sk) ||
+	       (westwood_is_full(sk) && full_queue_is_here(&w->full));
 }
 
 static u32 westwood_bounded(const struct sock *sk, u32 ssthresh)
@@ -255,6 +276,7 @@ static u32 westwood_congested(struct sock *sk, u32 cwnd)
 
 	w->cut = true;
 	w->shown = true;
+	minrtt_probe_cut(&w->path);
 	bw_busy_congested(&w->busy);
 	if (w->busy.proven)
 		most = min(most, bdp);
@@ -320,7 +342,7 @@ static u32 westwood_ssthresh(struct sock *sk)
 	if (w->paper)
 		return westwood_ssthresh_paper(sk);
 	w->cut = false;
-	if (westwood_is_congested(sk))
+	if (westwood_is_full(sk))
 		cc_path_abort(sk, &w->path, w->wnd);
 	if (w->path.probing)
 		return max(tcp_snd_cwnd(tp), tp->snd_ssthresh);
@@ -422,6 +444,7 @@ static void westwood_new_path(struct westwood *w)
 	/* By the shorter round trip the bottleneck seemed busy all the time */
 	bw_busy_pause(&w->busy);
 	w->busy.proven = false;
+	w->busy.wary = 0;
 }
 
 /* Until congestion has shown where slow start should have ended the estimate says it */
@@ -442,21 +465,20 @@ static void westwood_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us)
 	struct westwood *w = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
-	u32 back_us = 0;
+	u32 back_us;
 
-	if (!w->paper)
-		back_us = cc_path_back_us(tp, &w->path, rtt_us);
-	if (rtt_us)
-		minrtt_probe_add(&w->path, rtt_us - back_us,
-				 tp->mdev_us);
 	if (w->paper) {
+		if (rtt_us)
+			minrtt_probe_add(&w->path, rtt_us, tp->mdev_us);
 		westwood_estimate_paper(sk, pkts);
 		return;
 	}
 	/* A timeout gives all up for lost, whatever became of it */
 	if (state == TCP_CA_Loss)
 		lost = 0;
+	back_us = cc_path_back_us(tp, &w->path, rtt_us);
 	if (rtt_us) {
+		westwood_path(w, tp, rtt_us, back_us);
 		westwood_back(w, back_us);
 		full_queue_add(&w->full, rtt_us, w->path.min_us,
 			       !!tp->sacked_out, state == TCP_CA_Recovery);

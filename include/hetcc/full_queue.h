@@ -175,6 +175,20 @@ static inline void full_queue_round(struct full_queue *q, u32 lost, u32 sent)
 }
 
 /**
+ * full_queue_catch_up() - a round is about to be over
+ * @q: state
+ *
+ * Where all of it waited longer than the mean, that is too old: a path that got longer, or
+ * a queue that grows, would have each loss lie above it for some rounds.
+ */
+static inline void full_queue_catch_up(struct full_queue *q)
+{
+	if (q->low < U16_MAX)
+		q->mean = max_t(u32, q->mean,
+				(u32)q->low << FULL_QUEUE_MEAN_SHIFT);
+}
+
+/**
  * full_queue_size() - what the mean is of
  * @q: state
  * @pkts: packets of a round

@@ -10,6 +10,10 @@
  *  - near the minimum: the queue was the sender's own, and is gone;
  *  - longer, and as long as at the probe before: the path is longer;
  *  - longer, and different: the queue of others. Looks become rarer.
+ *
+ * A sender that halves its window has made a probe by that, if it says so. Until one is
+ * over, and after one that has found packets waiting, a queue that stands is not known to
+ * be the sender's own (minrtt_probe_is_open()).
  */
 #ifndef HETCC_MINRTT_PROBE_H
 #define HETCC_MINRTT_PROBE_H
@@ -17,6 +21,8 @@
 #include "return_path.h"
 
 #define MINRTT_PROBE_NONE	U32_MAX
+/* A probe sees 31 bits: 35 minutes */
+#define MINRTT_PROBE_SEEN_MAX	((u32)S32_MAX)
 /* Rounds before a probe, after one that found a longer path, and after others */
 #define MINRTT_PROBE_ROUNDS	4
 #define MINRTT_PROBE_AGAIN	2
@@ -51,9 +57,10 @@ enum minrtt_probe_event {
  * @min_us: smallest round trip of the path, MINRTT_PROBE_NONE before the first
  * @round_us: smallest of the open round, MINRTT_PROBE_NONE if none
  * @seen_us: what the probe before found, 0: none
+ * @cut: a probe is open, the window was halved
  * @left: rounds until the next probe, or until the end of this one
  * @every: rounds to rest after two probes, MINRTT_PROBE_REST times 2^every
- * @probing: a probe is open
+ * @probing: a probe is open, the window is held down
  * @stood: no packet of the round before came near the minimum
  * @dev: the least of the open round's deviations is below 2^dev microseconds
  * @back: the way back, whose waits are in none of these
@@ -61,7 +68,8 @@ enum minrtt_probe_event {
 struct minrtt_probe {
 	u32 min_us;
 	u32 round_us;
-	u32 seen_us;
+	u32 seen_us:31,
+	    cut:1;
 	u16 left:7,
 	    every:2,
 	    probing:1,
@@ -73,6 +81,7 @@ struct minrtt_probe {
 static inline void minrtt_probe_rest(struct minrtt_probe *p, u32 rounds)
 {
 	p->probing = false;
+	p->cut = false;
 	p->left = rounds;
 }
 
@@ -96,6 +105,18 @@ static inline void minrtt_probe_init(struct minrtt_probe *p, u32 min_us)
 	p->dev = MINRTT_PROBE_DEV_MAX;
 	p->stood = false;
 	minrtt_probe_known(p, MINRTT_PROBE_ROUNDS);
+}
+
+/**
+ * minrtt_probe_is_open() - may what stands be something else than the sender's own queue?
+ * @p: state
+ *
+ * Return: it is being looked at, or the last look has not emptied it, and no packet has
+ * come near the minimum since.
+ */
+static inline bool minrtt_probe_is_open(const struct minrtt_probe *p)
+{
+	return p->probing || p->cut || p->seen_us;
 }
 
 /**
@@ -144,21 +165,37 @@ static inline void minrtt_probe_renew(struct minrtt_probe *p)
 	minrtt_probe_known(p, min_t(u32, p->left, MINRTT_PROBE_ROUNDS));
 }
 
+/**
+ * minrtt_probe_cut() - the sender has halved its window
+ * @p: state
+ *
+ * What is half as much leaves of a queue of one's own less than half, and nothing where it
+ * was shorter than the path.
+ */
+static inline void minrtt_probe_cut(struct minrtt_probe *p)
+{
+	if (p->probing || p->cut)
+		return;
+	p->cut = true;
+	p->left = MINRTT_PROBE_LENGTH;
+}
+
 static inline enum minrtt_probe_event
 minrtt_probe_judge(struct minrtt_probe *p, u32 round_us, u32 same_us)
 {
-	u32 off = max(round_us, p->seen_us) - min(round_us, p->seen_us);
+	u32 seen_us = p->seen_us;
+	u32 off = max(round_us, seen_us) - min(round_us, seen_us);
 
-	if (p->seen_us && off <= same_us) {
+	if (seen_us && off <= same_us) {
 		p->min_us = round_us;
 		minrtt_probe_known(p, MINRTT_PROBE_ROUNDS);
 		return MINRTT_PROBE_LONGER;
 	}
-	minrtt_probe_rest(p, p->seen_us ? MINRTT_PROBE_REST << p->every :
+	minrtt_probe_rest(p, seen_us ? MINRTT_PROBE_REST << p->every :
 			  MINRTT_PROBE_AGAIN);
-	if (p->seen_us)
+	if (seen_us)
 		p->every = min(p->every + 1, MINRTT_PROBE_EVERY_MAX);
-	p->seen_us = round_us;
+	p->seen_us = min(round_us, MINRTT_PROBE_SEEN_MAX);
 	return MINRTT_PROBE_OTHERS;
 }
 
@@ -179,7 +216,7 @@ static inline enum minrtt_probe_event minrtt_probe_round(struct minrtt_probe *p,
 {
 	u32 round_us = p->round_us;
 	u32 near_us = max(least_us, min((1U << p->dev) - 1, p->min_us));
-	bool probed = p->probing;
+	bool probed = p->probing || p->cut;
 
 	p->round_us = MINRTT_PROBE_NONE;
 	p->dev = MINRTT_PROBE_DEV_MAX;

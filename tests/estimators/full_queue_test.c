@@ -381,6 +381,32 @@ static void test_forgotten(void)
 	EXPECT_TRUE(!full_queue_is_it(&q), "two of a link");
 }
 
+/* A path that got longer: all of its packets wait longer than the mean of before, for a round */
+static void test_longer_path(void)
+{
+	struct full_queue q = fresh();
+	u32 i, round, mean;
+
+	full_queue_size(&q, 8000);
+	for (i = 0; i < 16000; i++)
+		full_queue_add(&q, MIN_US + jitter_us(i), MIN_US, false, false);
+	full_queue_round(&q, 0, 16000);
+	for (round = 0; round < 30; round++) {
+		for (i = 0; i < 100; i++)
+			full_queue_add(&q, 2 * MIN_US + jitter_us(i), MIN_US,
+				       i == 50, false);
+		full_queue_lost(&q, false);
+		mean = q.mean >> FULL_QUEUE_MEAN_SHIFT;
+		EXPECT_TRUE(round ? mean >= 256 : mean < 128, "%u: %u", round, mean);
+		full_queue_catch_up(&q);
+		full_queue_round(&q, 1, 100);
+	}
+	mean = q.mean;
+	full_queue_catch_up(&q);
+	full_queue_round(&q, 0, 100);
+	EXPECT_EQ(q.mean, mean, "a round without a round trip");
+}
+
 static const struct tap_case cases[] = {
 	{ "losses of a full queue, on any path", test_full },
 	{ "random losses, whatever the waits", test_random },
@@ -397,6 +423,7 @@ static const struct tap_case cases[] = {
 	{ "the ceiling", test_ceiling },
 	{ "a queue that waits do not show", test_short },
 	{ "what is forgotten", test_forgotten },
+	{ "a path that got longer", test_longer_path },
 };
 
 TAP_MAIN(cases)

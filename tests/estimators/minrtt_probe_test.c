@@ -482,9 +482,9 @@ static void test_largest(void)
 		  "nothing waits for 2^32 us");
 	EXPECT_EQ(rounds_until(&p, U32_MAX - 1, U32_MAX - 2, MINRTT_PROBE_BEGIN),
 		  1000, "2^32 - 3 us more");
-	EXPECT_EQ(rounds_until(&p, U32_MAX - 1, U32_MAX - 3, MINRTT_PROBE_LONGER),
-		  10, "is longer than 2^32 - 4");
-	EXPECT_EQ(p.min_us, U32_MAX - 1, "raised");
+	EXPECT_EQ(rounds_until(&p, S32_MAX, S32_MAX - 2, MINRTT_PROBE_LONGER),
+		  10, "is longer than 2^31 - 3");
+	EXPECT_EQ(p.min_us, (u32)S32_MAX, "raised");
 }
 
 /* Rounds of the path with a queue of our own, gone while a probe is open */
@@ -522,14 +522,14 @@ static void test_steps(void)
 static void expect_counters(const struct minrtt_probe *p)
 {
 	EXPECT_IN(p->every, 0, MINRTT_PROBE_EVERY_MAX, "every");
-	EXPECT_IN(p->left, 1, p->probing ? MINRTT_PROBE_LENGTH :
+	EXPECT_IN(p->left, 1, p->probing || p->cut ? MINRTT_PROBE_LENGTH :
 		  MINRTT_PROBE_REST << p->every, "left");
 }
 
 static void any_round(struct minrtt_probe *p, u32 wait_us)
 {
 	u32 before_us = p->min_us, round_us = p->round_us;
-	bool probed = p->probing;
+	bool probed = p->probing, cut = p->cut;
 	enum minrtt_probe_event event = end_round(p, wait_us);
 
 	EXPECT_EQ(p->min_us, event == MINRTT_PROBE_LONGER ? round_us : before_us,
@@ -537,7 +537,8 @@ static void any_round(struct minrtt_probe *p, u32 wait_us)
 	EXPECT_TRUE(p->min_us >= before_us, "raised");
 	EXPECT_EQ(p->probing, event == MINRTT_PROBE_BEGIN ||
 		  (probed && event == MINRTT_PROBE_GO_ON), "event %d", event);
-	EXPECT_TRUE(probed || event <= MINRTT_PROBE_BEGIN, "event %d", event);
+	EXPECT_TRUE(probed || cut || event <= MINRTT_PROBE_BEGIN, "event %d", event);
+	EXPECT_TRUE(!(p->probing && p->cut), "one of them");
 	EXPECT_EQ(p->round_us, MINRTT_PROBE_NONE, "another round");
 }
 
@@ -556,6 +557,8 @@ static void test_any_input(void)
 			any_round(&p, prng_log32(1, U32_MAX) - 1);
 		if (!prng_range(0, 99))
 			minrtt_probe_abort(&p);
+		if (!prng_range(0, 19))
+			minrtt_probe_cut(&p);
 		if (!prng_range(0, 9999))
 			minrtt_probe_init(&p, prng_log32(1, U32_MAX));
 		expect_counters(&p);
@@ -662,6 +665,41 @@ static void test_renewed(void)
 		  "what is due sooner is not put off");
 }
 
+/* The two rounds of a halved window, nothing held. Return: what they say */
+static enum minrtt_probe_event cut_rounds(struct minrtt_probe *p, u32 rtt_us)
+{
+	minrtt_probe_cut(p);
+	EXPECT_TRUE(minrtt_probe_is_open(p) && !p->probing, "not known yet");
+	EXPECT_EQ(path_round(p, 3 * RTT_US), MINRTT_PROBE_GO_ON, "emptying");
+	EXPECT_TRUE(minrtt_probe_is_open(p), "emptying");
+	return path_round(p, rtt_us);
+}
+
+/* With half of the window: the queue was the sender's own, another's, or none */
+static void test_cut(void)
+{
+	struct minrtt_probe p = fresh(RTT_US);
+
+	path_round(&p, 2 * RTT_US);
+	EXPECT_EQ(cut_rounds(&p, RTT_US + WAIT_US), MINRTT_PROBE_EMPTY, "own");
+	expect_known(&p, MINRTT_PROBE_REST, "own");
+	EXPECT_TRUE(!minrtt_probe_is_open(&p), "own");
+	EXPECT_EQ(cut_rounds(&p, 2 * RTT_US), MINRTT_PROBE_OTHERS, "not own");
+	EXPECT_TRUE(minrtt_probe_is_open(&p), "so that it stands says nothing");
+	EXPECT_EQ(cut_rounds(&p, 2 * RTT_US + SAME_US), MINRTT_PROBE_LONGER, "twice");
+	EXPECT_EQ(p.min_us, 2 * RTT_US + SAME_US, "raised");
+	EXPECT_TRUE(!minrtt_probe_is_open(&p), "known again");
+	/* A probe that is open goes on */
+	until_probe(&p, 4 * RTT_US);
+	minrtt_probe_cut(&p);
+	EXPECT_TRUE(p.probing && !p.cut, "held already");
+	/* A timeout or a pause ends either */
+	minrtt_probe_abort(&p);
+	minrtt_probe_cut(&p);
+	minrtt_probe_abort(&p);
+	EXPECT_TRUE(!minrtt_probe_is_open(&p), "aborted");
+}
+
 static const struct tap_case cases[] = {
 	{ "a round that a delayed ACK ends counts for nothing", test_neither },
 	{ "waits that deviations explain", test_deviation },
@@ -692,6 +730,7 @@ static const struct tap_case cases[] = {
 	{ "the largest round trips", test_largest },
 	{ "a path that gets longer, and shorter", test_steps },
 	{ "any input", test_any_input },
+	{ "half of the window is a probe", test_cut },
 };
 
 TAP_MAIN(cases)

@@ -73,6 +73,16 @@ PROOF(round)
 	CHECK(is_state(&q) && q.high <= high && q.bits <= bits);
 }
 
+PROOF(catch_up)
+{
+	struct full_queue q = any_state();
+	u32 mean = q.mean;
+
+	ASSUME(is_state(&q));
+	full_queue_catch_up(&q);
+	CHECK(is_state(&q) && q.mean >= mean);
+}
+
 /* What is full may be full, unless it is the ceiling that says so */
 PROOF(says)
 {

@@ -7,14 +7,15 @@ static bool is_state(const struct minrtt_probe *p)
 {
 	return p->min_us <= p->round_us && p->left >= 1 &&
 	       p->left <= MINRTT_PROBE_REST << MINRTT_PROBE_EVERY_MAX &&
+	       !(p->probing && p->cut) &&
 	       p->every <= MINRTT_PROBE_EVERY_MAX;
 }
 
 static struct minrtt_probe any_state(void)
 {
 	struct minrtt_probe p = { nondet_u32(), nondet_u32(), nondet_u32(),
-				  nondet_u8(), nondet_u8(), nondet_bool(),
-				  nondet_bool(), nondet_u8() };
+				  nondet_bool(), nondet_u8(), nondet_u8(),
+				  nondet_bool(), nondet_bool(), nondet_u8() };
 
 	return p;
 }
@@ -52,6 +53,16 @@ PROOF(round)
 	CHECK(event == MINRTT_PROBE_LONGER ? p.min_us == was.round_us :
 	      p.min_us == was.min_us);
 	CHECK(event != MINRTT_PROBE_BEGIN || (p.probing && !was.probing));
+}
+
+PROOF(cut)
+{
+	struct minrtt_probe p = any_state(), was = p;
+
+	ASSUME(is_state(&p));
+	minrtt_probe_cut(&p);
+	CHECK(is_state(&p) && p.probing == was.probing && p.seen_us == was.seen_us);
+	CHECK(minrtt_probe_is_open(&p));
 }
 
 PROOF(stands)

@@ -154,7 +154,7 @@ NEARLY = 0.9
     "any_link-slots",
     paper="Wi-Fi-like slots, 0.1 % lost: hybla_ext and westwood_fr 0.9 of the better of illinois and bbr",
     needs=SLOTTED.values(),
-    cause=causes.JITTER,
+    cause=causes.SLOTS,
     cost_s=20,
 )
 def slots(e: Evidence) -> Verdict:
@@ -172,6 +172,7 @@ THIN = {cc: RunKey("any_link-asym", cc) for cc in (*BOTH, "reno")}
     "any_link-asym",
     paper="a return path of a hundredth: at least Reno's goodput",
     needs=THIN.values(),
+    cause=causes.THIN,
 )
 def thin(e: Evidence) -> Verdict:
     """hybla_ext and westwood_fr."""
