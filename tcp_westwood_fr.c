@@ -345,7 +345,7 @@ static u32 westwood_ssthresh(struct sock *sk)
 	if (westwood_is_full(sk))
 		cc_path_abort(sk, &w->path, w->wnd);
 	if (w->path.probing)
-		return max(tcp_snd_cwnd(tp), tp->snd_ssthresh);
+		return tcp_snd_cwnd(tp);
 	/* A cut that the recovery before has not reached yet */
 	if (again)
 		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), tp->snd_ssthresh));
@@ -412,12 +412,15 @@ static void westwood_set_window(struct sock *sk, u32 pkts, u32 lost)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
-	if (w->path.probing)
-		return;
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
-		westwood_recover(sk, pkts, lost);
+		if (w->path.probing)
+			cc_path_held(sk, lost);
+		else
+			westwood_recover(sk, pkts, lost);
 		return;
 	}
+	if (w->path.probing)
+		return;
 	if (w->cut && state != TCP_CA_Loss)
 		tcp_snd_cwnd_set(tp, w->paper ? tp->snd_ssthresh :
 				 min(tcp_snd_cwnd(tp), tp->snd_ssthresh));

@@ -92,6 +92,24 @@ static inline void cc_path_hold(struct sock *sk, const struct minrtt_probe *p,
 			     max(tp->srtt_us >> 3, p->min_us));
 	cwnd = max(cwnd - cwnd / CC_PATH_HOLD, CC_PATH_HOLD_MIN);
 	tcp_snd_cwnd_set(tp, min(cwnd, *wnd));
+	if (inet_csk(sk)->icsk_ca_state > TCP_CA_Disorder)
+		WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
+}
+
+/**
+ * cc_path_held() - window of a probe while losses are repaired
+ * @sk: socket in a recovery, whose threshold is what the probe holds
+ * @lost: segments newly lost
+ *
+ * More is out than the probe holds, for up to a round trip: the retransmission does not
+ * wait for that, and nothing else leaves.
+ */
+static inline void cc_path_held(struct sock *sk, u32 lost)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), tp->snd_ssthresh));
+	cc_window_repair(sk, lost);
 }
 
 /*
