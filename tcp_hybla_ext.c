@@ -797,6 +797,8 @@ static void hybla_set_window(struct sock *sk, u32 pkts, u32 lost)
 	cwnd = tcp_snd_cwnd(tp);
 	if (h->path.probing) {
 		h->wnd = hybla_cut(sk, h->wnd, pkts, lost);
+		if (state == TCP_CA_Recovery)
+			cc_path_held(sk, lost);
 	} else if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
 		cwnd = hybla_window(sk, min(cwnd, tp->snd_ssthresh),
 				    pkts, lost);

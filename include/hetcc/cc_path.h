@@ -175,7 +175,9 @@ static inline void cc_path_abort(struct sock *sk, struct minrtt_probe *p,
 /* Another path, on which slow start begins anew: nothing is known of what it carries */
 static inline void cc_path_begin_anew(struct sock *sk)
 {
-	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)
+	u8 state = inet_csk(sk)->icsk_ca_state;
+
+	if (state != TCP_CA_CWR && state != TCP_CA_Loss)
 		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 }
 

@@ -12,8 +12,8 @@
  *  - longer, and different: the queue of others. Looks become rarer.
  *
  * A sender that halves its window has made a probe by that, if it says so. Until one is
- * over, and after one that has found packets waiting, a queue that stands is not known to
- * be the sender's own (minrtt_probe_is_open()).
+ * over, and after the first that has found packets waiting, a queue that stands is not known
+ * to be one (minrtt_probe_is_open()).
  */
 #ifndef HETCC_MINRTT_PROBE_H
 #define HETCC_MINRTT_PROBE_H
@@ -108,15 +108,15 @@ static inline void minrtt_probe_init(struct minrtt_probe *p, u32 min_us)
 }
 
 /**
- * minrtt_probe_is_open() - may what stands be something else than the sender's own queue?
+ * minrtt_probe_is_open() - may what stands be something else than a queue?
  * @p: state
  *
- * Return: it is being looked at, or the last look has not emptied it, and no packet has
- * come near the minimum since.
+ * Return: it is being looked at, or the first look has not emptied it, and no packet has
+ * come near the minimum since. Two looks that differ are at a queue of others.
  */
 static inline bool minrtt_probe_is_open(const struct minrtt_probe *p)
 {
-	return p->probing || p->cut || p->seen_us;
+	return p->probing || p->cut || (p->seen_us && !p->every);
 }
 
 /**

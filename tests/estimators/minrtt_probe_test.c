@@ -700,6 +700,21 @@ static void test_cut(void)
 	EXPECT_TRUE(!minrtt_probe_is_open(&p), "aborted");
 }
 
+/* One that differs from the one before was at a queue: it is known again what stands */
+static void test_open(void)
+{
+	struct minrtt_probe p = fresh(RTT_US);
+
+	EXPECT_TRUE(!minrtt_probe_is_open(&p), "a new connection");
+	next_probe(&p, 2 * RTT_US, 4);
+	EXPECT_TRUE(minrtt_probe_is_open(&p), "after one");
+	next_probe(&p, 3 * RTT_US, 2);
+	EXPECT_TRUE(!minrtt_probe_is_open(&p), "after two that differ");
+	path_round(&p, RTT_US);
+	next_probe(&p, 2 * RTT_US, 16);
+	EXPECT_TRUE(minrtt_probe_is_open(&p), "after one, again");
+}
+
 static const struct tap_case cases[] = {
 	{ "a round that a delayed ACK ends counts for nothing", test_neither },
 	{ "waits that deviations explain", test_deviation },
@@ -731,6 +746,7 @@ static const struct tap_case cases[] = {
 	{ "a path that gets longer, and shorter", test_steps },
 	{ "any input", test_any_input },
 	{ "half of the window is a probe", test_cut },
+	{ "until when it is not known what stands", test_open },
 };
 
 TAP_MAIN(cases)

@@ -142,8 +142,8 @@ def test_estimate_of_a_slow_link(run_json: Run, tmp_path: Path, mbit: str) -> No
         pipe_pkts = float(mbit) * 1e6 / 8 / 1500 * flows["cc_minrtt"][-1] / 1e6
         chosen[cc] = {pkts for pkts in flows["ssthresh"] if pkts and pkts < 10_000}
         if cc == "westwood_fr":
-            # What a recovery begins with, but in a probe, which has cut more: later in it the window may be cut again, and
-            # after a probe ssthresh is where slow start returns to
+            # What a recovery begins with, but in a probe, which has cut more: later in it the window may be cut again,
+            # and after a probe ssthresh is where slow start returns to
             states, cwnd = [0, *flows["ca_state"]], [0, *flows["cwnd"]]
             begun = [i for i, state in enumerate(states[1:]) if state == RECOVERY != states[i] and cwnd[i] > pipe_pkts]
             chosen[cc] = {flows["ssthresh"][i] for i in begun}

@@ -35,4 +35,4 @@ HANDOVERS = (
     "whose losses have taken most of the window, westwood_fr grows by a segment a round trip, and hybla_ext by rho "
     "where the jitter makes more than a quarter of the packets wait for over 4 ms (traced). westwood_gfr holds"
 )
-MICROWAVE = "by 0.02 and 0.01 with hybla_ext, by 0.001 with westwood_fr at 40 ms; not traced"
+MICROWAVE = "by 0.02 and 0.02 with hybla_ext, by 0.01 with westwood_fr at 40 ms; not traced"
