@@ -867,7 +867,7 @@ static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 		hybla_resume_end(sk, true);
 	hybla_set_window(sk, pkts, lost);
 	hybla_pace(sk, pkts);
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery && !h->path.probing)
 		cc_window_repair(sk, lost);
 }
 

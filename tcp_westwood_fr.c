@@ -28,7 +28,7 @@
  *  - a loss never raises the window at once, but by slow start, in recovery, too;
  *  - RTTmin is of smoothed round trips, and follows a path that gets longer, which is
  *    begun anew (minrtt_probe.h). Until a queue that stands has answered half of the
- *    window, and if it has not, it is no reason to take more;
+ *    window, and if it has not, it is no reason to take more, until two answers differ;
  *  - slow start whose end is known is spaced, until congestion has shown a better one;
  *  - waits of ACKs on their way back are no queue (return_path.h); while all of them
  *    wait RTTmin is as much longer;
@@ -234,7 +234,7 @@ static bool westwood_is_heavy(const struct sock *sk)
 	       bw_busy_lost_bytes(&w->busy) > window / BW_BUSY_HEAVY;
 }
 
-/* A queue stands, and nothing says that it is another's, or the path */
+/* A queue stands, and it is not being found out whether that is the path */
 static bool westwood_stands(const struct sock *sk)
 {
 	const struct westwood *w = inet_csk_ca(sk);
@@ -411,16 +411,17 @@ static void westwood_set_window(struct sock *sk, u32 pkts, u32 lost)
 	struct westwood *w = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
+	bool recovers = state == TCP_CA_Recovery || state == TCP_CA_CWR;
 
-	if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
-		if (w->path.probing)
+	if (w->path.probing) {
+		if (recovers)
 			cc_path_held(sk, lost);
-		else
-			westwood_recover(sk, pkts, lost);
 		return;
 	}
-	if (w->path.probing)
+	if (recovers) {
+		westwood_recover(sk, pkts, lost);
 		return;
+	}
 	if (w->cut && state != TCP_CA_Loss)
 		tcp_snd_cwnd_set(tp, w->paper ? tp->snd_ssthresh :
 				 min(tcp_snd_cwnd(tp), tp->snd_ssthresh));

@@ -119,20 +119,17 @@ def flow(cc: str, address: str) -> Iterator[None]:
         # both end by themselves
 
 
-def wait(times: int, seconds: float) -> Iterator[int]:
-    """Go on so often, after a pause each."""
-    for n in range(times):
-        time.sleep(seconds)
-        yield n
-
-
 def live(cc: str, address: str) -> dict[str, Any]:
     """What status says of a transfer."""
     with flow(cc, address):
         (found,) = status()["connections"]
         text = hetcc("status")
-        # The kernel's sample of the moment, which a probe of the path makes small
-        found["delivery_mbit"] = max(status()["connections"][0]["delivery_mbit"] for _ in wait(5, 0.2))
+        # The kernel's samples of a second: a probe of the path makes one small
+        rates_mbit = []
+        for _ in range(5):
+            time.sleep(0.2)
+            rates_mbit.append(status()["connections"][0]["delivery_mbit"])
+        found["delivery_mbit"] = max(rates_mbit)
     assert found["cc"] == cc and found["state"] == "established", found
     assert found["remote"] == (f"[{address}]:5001" if ":" in address else f"{address}:5001"), found
     assert len(found["users"]) == 1 and found["users"][0].startswith("flowgen["), found
