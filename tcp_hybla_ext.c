@@ -25,7 +25,8 @@
  *  - loss events as the reference connection's, rho times smaller steps both ways;
  *  - a loss where neither a queue waits nor one is full (full_queue.h) is the link's:
  *    no cut, faster growth;
- *  - a path that gets longer is probed (minrtt_probe.h), and begun anew;
+ *  - the minimum round trip is of means (rtt_mean.h), and how long they are above it is
+ *    the queue; a path that gets longer is probed (minrtt_probe.h), and begun anew;
  *  - waits of ACKs on their way back are no queue (return_path.h);
  *  - an ECN mark takes a fifth of the window (RFC 8511);
  *  - what the first ACKs claim is bounded until a round trip has confirmed it; where they
@@ -34,8 +35,8 @@
  *  - with resume_s what ended connections have learned of the path (RFC 9959).
  * What each gains is measured in docs/hybla_ext.md.
  *
- * tcpvegas_info: enabled = rho is above 1, rttcnt = rho in hundredths, rtt and
- * minrtt in microseconds.
+ * tcpvegas_info: enabled = rho is above 1, rttcnt = rho in hundredths, rtt (hybla_ext:
+ * the mean of late) and minrtt in microseconds.
  *
  * Reference
  *   Caini, Firrincieli: TCP Hybla: a TCP enhancement for heterogeneous
@@ -57,14 +58,17 @@
 #include "hetcc/full_queue.h"
 #include "hetcc/hybla_law.h"
 #include "hetcc/hybla_share.h"
+#include "hetcc/rtt_mean.h"
 #include "hetcc/version.h"
 
 /* A shorter path than any reference connection's: rho is 1, and nothing is spaced */
 #define HYBLA_SPACE_US		1000U
 /* The reference connection loses this of its window: Reno's share (hybla_share.h) */
 #define HYBLA_CUT_MILLI		580U
-/* A window of more times what is in flight is cut to that first */
+/* A window of more times what is out is cut to that first */
 #define HYBLA_UNUSED		2
+/* What is above the minimum by this part of what counts as a queue is looked at */
+#define HYBLA_NEAR		2
 /* The kernel paces from the eleventh segment on: what follows these is its own spacing */
 #define HYBLA_TRAIN_MAX_PKTS	9U
 /* Until a round trip has confirmed a train, at most so many times slow start's window */
@@ -290,7 +294,7 @@ static struct tcp_congestion_ops hybla_paper_ops __read_mostly = {
  * @claim_us: longest wait on a path as fast as the train says
  * @resume: in their place, while @resuming
  * @lost: tp->lost at the latest look
- * @rtt_us: latest round trip
+ * @rtt: mean round trip
  * @first: in the first slow start, initial ssthresh still to be estimated
  * @settled: ssthresh is the estimated bandwidth-delay product, nothing lost yet
  * @claimed: and no round trip has confirmed it
@@ -319,13 +323,26 @@ struct hybla {
 		struct careful_resume resume;
 	};
 	u32 lost;
-	u32 rtt_us;
+	struct rtt_mean rtt;
 	bool first:1,
 	     settled:1,
 	     claimed:1,
 	     resuming:1,
 	     seeking:1;
 };
+
+/* Waits up to this long count as no queue */
+static u32 hybla_wait_us(const struct hybla *h)
+{
+	return max(cc_path_least_us(&h->path),
+		   min(RTT_MEAN_DEVIATIONS * h->rtt.dev_us, h->path.min_us));
+}
+
+/* How long packets wait */
+static u32 hybla_queue_us(const struct hybla *h)
+{
+	return rtt_mean_wait_us(&h->rtt, h->path.min_us);
+}
 
 static struct hybla_law hybla_rho(const struct hybla *h)
 {
@@ -340,8 +357,11 @@ static void hybla_end_first(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 
-	if (h->seeking)
+	if (h->seeking) {
 		hybla_share_begin(&h->share, tcp_sk(sk)->delivered);
+		/* It has not shown what fills the path */
+		hybla_share_full(&h->share, TCP_INFINITE_SSTHRESH);
+	}
 	if (h->seeking || h->first)
 		full_queue_init(&h->full);
 	h->first = false;
@@ -376,6 +396,8 @@ static void hybla_init(struct sock *sk)
 	h->lost = tp->lost;
 	hybla_share_begin(&h->share, tp->delivered);
 	cc_path_init(tp, &h->path);
+	rtt_mean_begin(&h->rtt, cc_path_is_known(&h->path) ?
+				h->path.min_us : 0);
 	rho = hybla_rho(h);
 	h->first = hybla_begin(sk, &rho, h->path.min_us);
 	if (!h->first)
@@ -396,13 +418,16 @@ static u32 hybla_lost(struct sock *sk)
 
 /*
  * The reference connection's round trip has the queue in it, too, and so rho is
- * smaller beside one.
+ * smaller beside one. No mean may have found the path empty where a packet has: what that was
+ * sooner is queue, but for as much as counts as none.
  */
 static u32 hybla_rho_queued(const struct sock *sk)
 {
 	const struct hybla *h = inet_csk_ca(sk);
 	u32 rtt_us = tcp_sk(sk)->srtt_us >> 3;
-	u32 queue_us = rtt_us - min(rtt_us, h->path.min_us);
+	u32 least_us = h->path.min_us - hybla_wait_us(h);
+	u32 queue_us = rtt_mean_wait_us(&h->rtt,
+					max(least_us, tcp_min_rtt(tcp_sk(sk))));
 	u32 rtt0_us = READ_ONCE(rtt0_ms) * USEC_PER_MSEC;
 
 	return clamp(fixed_mul_div(rtt_us, HYBLA_LAW_RHO_ONE, rtt0_us + queue_us),
@@ -413,33 +438,32 @@ static u32 hybla_rho_queued(const struct sock *sk)
 static bool hybla_is_congested(const struct sock *sk)
 {
 	const struct hybla *h = inet_csk_ca(sk);
-	u32 rtt_us = tcp_sk(sk)->srtt_us >> 3;
-	u32 wait_us = cc_path_wait_us(tcp_sk(sk), &h->path);
+	u32 wait_us = hybla_wait_us(h);
 
 	if (hybla_share_is_heavy(&h->share) ||
-	    hybla_share_is_full(&h->share) ||
-	    minrtt_probe_stands(&h->path, wait_us))
+	    hybla_share_is_full(&h->share))
 		return true;
-	return full_queue_may_be(&h->full) &&
-	       rtt_us > h->path.min_us + wait_us &&
-	       !hybla_share_no_queue(&h->share);
+	if (minrtt_probe_is_open(&h->path))
+		return false;
+	return minrtt_probe_stands(&h->path, wait_us) ||
+	       (full_queue_may_be(&h->full) && hybla_queue_us(h) > wait_us &&
+		!hybla_share_no_queue(&h->share));
 }
 
-/* Return: the window after losses */
+/* Return: the window after losses. What has arrived behind a gap is out, too */
 static u32 hybla_cut(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 flight = tcp_packets_in_flight(tp) + pkts + lost;
-	u32 rtt_us = tp->srtt_us >> 3;
+	u32 out = tp->packets_out + pkts, rtt_us = tp->srtt_us >> 3;
+	u32 empty_us = rtt_us - min(rtt_us, hybla_queue_us(h));
 
 	if (!lost || !hybla_is_congested(sk)) {
 		hybla_share_pass(&h->share, pkts + lost);
 		return wnd;
 	}
-	wnd = min(wnd, flight * HYBLA_UNUSED);
-	hybla_share_full(&h->share,
-			 fixed_mul_div(wnd, h->path.min_us, rtt_us));
+	wnd = min(wnd, out * HYBLA_UNUSED);
+	hybla_share_full(&h->share, fixed_mul_div(wnd, empty_us, rtt_us));
 	return wnd - hybla_share_cut(&h->share, wnd, pkts, lost,
 				     hybla_rho_queued(sk), HYBLA_CUT_MILLI);
 }
@@ -478,6 +502,15 @@ static void hybla_measure_losses(struct sock *sk, u32 lost, u32 rtt_us)
 	}
 }
 
+/* Return: slow start begins anew */
+static bool hybla_path_round(struct sock *sk)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	u32 near_us = hybla_wait_us(h) / HYBLA_NEAR;
+
+	return cc_path_round(sk, &h->path, &h->wnd, near_us, near_us);
+}
+
 static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 {
 	struct hybla *h = inet_csk_ca(sk);
@@ -487,8 +520,7 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 		full_queue_size(&h->full, size);
 		hybla_share_set_full(&h->share, full_queue_is_it(&h->full));
 	}
-	if (h->claimed || h->resuming ||
-	    !cc_path_round(sk, &h->path, &h->wnd))
+	if (h->claimed || h->resuming || !hybla_path_round(sk))
 		return;
 	/* How losses lay on the path before says nothing of this one, nor what that carried */
 	h->settled = false;
@@ -531,7 +563,7 @@ static void hybla_sought(struct sock *sk, u32 pkts, u32 rtt_us, u32 back_us)
 	struct bw_busy_ack ack = {
 		.rtt_us = rtt_us - back_us,
 		.rtt_min_us = h->path.min_us,
-		.wait_us = cc_path_wait_us(tp, &h->path),
+		.wait_us = hybla_wait_us(h),
 		.train_us = h->path.min_us / HYBLA_SEEK,
 	};
 
@@ -539,23 +571,20 @@ static void hybla_sought(struct sock *sk, u32 pkts, u32 rtt_us, u32 back_us)
 	if (h->busy.proven) {
 		hybla_found(sk);
 	} else if (h->busy.round.ack_us != from_us) {
-		cc_path_round(sk, &h->path, &h->wnd);
+		hybla_path_round(sk);
 		if (h->path.probing)
 			hybla_end_first(sk);
 	}
 }
 
 /* What an ACK says of queues, losses and the path */
-static void hybla_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us,
-			  u32 back_us)
+static void hybla_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 size = h->share.size, round_lost = h->share.lost;
-	bool waited;
+	bool waited = hybla_queue_us(h) > hybla_wait_us(h);
 
-	waited = rtt_us - back_us >
-		 h->path.min_us + cc_path_wait_us(tp, &h->path);
 	hybla_measure_losses(sk, lost, rtt_us);
 	if (hybla_share_ack(&h->share, tp->delivered,
 			    tcp_packets_in_flight(tp), lost, waited ? pkts : 0))
@@ -594,7 +623,7 @@ static bool hybla_resume(struct sock *sk, u32 most)
 	    !cc_resume_take(sk, age_s, &saved, &saved_us))
 		return false;
 	capacity = careful_resume_capacity(saved, saved_us, h->path.min_us,
-					   cc_path_wait_us(tp, &h->path), most);
+					   hybla_wait_us(h), most);
 	wnd = min(careful_resume_jump(capacity), tp->snd_cwnd_clamp);
 	if (wnd <= tcp_snd_cwnd(tp)) {
 		cc_resume_free(sk);
@@ -799,7 +828,8 @@ static void hybla_set_window(struct sock *sk, u32 pkts, u32 lost)
 		h->wnd = hybla_cut(sk, h->wnd, pkts, lost);
 		if (state == TCP_CA_Recovery)
 			cc_path_held(sk, lost);
-	} else if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
+	} else if (!h->seeking &&
+		   (state == TCP_CA_Recovery || state == TCP_CA_CWR)) {
 		cwnd = hybla_window(sk, min(cwnd, tp->snd_ssthresh),
 				    pkts, lost);
 		WRITE_ONCE(tp->snd_ssthresh, cwnd);
@@ -837,6 +867,17 @@ static void hybla_pace(struct sock *sk, u32 pkts)
 		cc_window_pace(sk);
 }
 
+static void hybla_measure_rtt(struct sock *sk, u32 pkts, u32 rtt_us)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!rtt_mean_is_due(tp->delivered, pkts, tcp_snd_cwnd(tp)))
+		return;
+	rtt_mean_add(&h->rtt, rtt_us, tcp_snd_cwnd(tp));
+	minrtt_probe_add(&h->path, rtt_mean_us(&h->rtt), 0);
+}
+
 static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 {
 	struct hybla *h = inet_csk_ca(sk);
@@ -848,17 +889,14 @@ static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)
 	if (!inet_csk(sk)->icsk_ca_initialized)
 		return;
 	back_us = cc_path_back_us(tcp_sk(sk), &h->path, rtt_us);
-	if (rtt_us) {
-		minrtt_probe_add(&h->path, rtt_us - back_us,
-				 tcp_sk(sk)->mdev_us);
-		h->rtt_us = rtt_us;
-	}
+	if (rtt_us)
+		hybla_measure_rtt(sk, pkts, rtt_us - back_us);
 	if (lost)
 		hybla_end_first(sk);
 	if (h->seeking)
 		hybla_sought(sk, pkts, rtt_us, back_us);
 	else
-		hybla_measure(sk, pkts, lost, rtt_us, back_us);
+		hybla_measure(sk, pkts, lost, rtt_us);
 	if (h->first && pkts)
 		hybla_first(sk, pkts, rtt_us, back_us);
 	else if (h->claimed)
@@ -943,7 +981,8 @@ static void hybla_release(struct sock *sk)
 	bool resumed = h->resuming;
 
 	hybla_resume_end(sk, false);
-	if (!age_s || resumed || !h->rtt_us || !tp->rate_interval_us)
+	if (!age_s || resumed || !cc_path_is_known(&h->path) ||
+	    !tp->rate_interval_us)
 		return;
 	pkts = fixed_mul_div(tp->rate_delivered, h->path.min_us,
 			     tp->rate_interval_us);
@@ -956,7 +995,8 @@ static size_t hybla_get_info(struct sock *sk, u32 ext, int *attr,
 	const struct hybla *h = inet_csk_ca(sk);
 	struct hybla_law rho = hybla_rho(h);
 
-	return hybla_info(ext, attr, info, &rho, h->rtt_us, h->path.min_us);
+	return hybla_info(ext, attr, info, &rho, rtt_mean_us(&h->rtt),
+			  h->path.min_us);
 }
 
 CC_COMPAT_CONG_CONTROL(hybla_cong_control);

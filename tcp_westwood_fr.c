@@ -457,7 +457,8 @@ static void westwood_round(struct sock *sk)
 	struct westwood *w = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (cc_path_round(sk, &w->path, &w->wnd))
+	if (cc_path_round(sk, &w->path, &w->wnd, cc_path_least_us(&w->path),
+			  cc_path_wait_us(tp, &w->path)))
 		westwood_new_path(w);
 	if (w->busy.proven && !w->shown && !tp->delivered_ce)
 		westwood_raise_ssthresh(sk, westwood_bdp(sk, FIXED_MILLI));

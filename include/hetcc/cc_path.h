@@ -18,6 +18,8 @@
 #define CC_PATH_HOLD		8
 /* ... but to no fewer segments: with two a lost ACK leaves nothing to clock by (as BBR) */
 #define CC_PATH_HOLD_MIN	4U
+/* A path that is longer by more than this part is another one */
+#define CC_PATH_ANEW		8
 
 /**
  * cc_path_least_us() - waits up to this long count as no queue on any path
@@ -196,21 +198,25 @@ static inline void cc_path_longer(const struct tcp_sock *tp,
  * @sk: socket
  * @p: path
  * @wnd: window that comes back after a probe; set when one begins
+ * @least_us: waits up to this long count as near the minimum, whatever the deviation
+ * @wait_us: waits up to this long count as no queue
  *
- * Return: the path has become longer: it is another one, and slow start begins anew.
+ * Return: the path has become much longer: it is another one, and slow start begins anew.
  */
 static inline bool cc_path_round(struct sock *sk, struct minrtt_probe *p,
-				 u32 *wnd)
+				 u32 *wnd, u32 least_us, u32 wait_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	bool probed = p->probing;
+	bool probed = p->probing, anew = false;
 	enum minrtt_probe_event event;
+	u32 min_us = p->min_us;
 
 	return_path_round(&p->back, (u32)tp->tcp_mstamp, p->min_us);
-	event = minrtt_probe_round(p, cc_path_least_us(p),
-				   cc_path_wait_us(tp, p));
-	if (event == MINRTT_PROBE_LONGER)
+	event = minrtt_probe_round(p, least_us, wait_us);
+	if (event == MINRTT_PROBE_LONGER) {
+		anew = p->min_us - min_us > min_us / CC_PATH_ANEW;
 		cc_path_longer(tp, p);
+	}
 	if (event == MINRTT_PROBE_BEGIN &&
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		minrtt_probe_abort(p);
@@ -218,9 +224,9 @@ static inline bool cc_path_round(struct sock *sk, struct minrtt_probe *p,
 		cc_path_hold(sk, p, wnd);
 	else if (probed && !p->probing)
 		cc_path_release(sk, cc_path_window(sk, p, *wnd, event));
-	if (event == MINRTT_PROBE_LONGER)
+	if (anew)
 		cc_path_begin_anew(sk);
-	return event == MINRTT_PROBE_LONGER;
+	return anew;
 }
 
 #endif /* HETCC_CC_PATH_H */

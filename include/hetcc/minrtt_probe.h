@@ -33,7 +33,10 @@
 #define MINRTT_PROBE_DEV_MAX	31
 /* A probe: one round to empty the queue, one to measure */
 #define MINRTT_PROBE_LENGTH	2
-/* Two probes at the same path differ by this part of what counts as waiting */
+/*
+ * Two probes at the same path differ by this part of what the deviation explains, or by no more
+ * than what counts as no queue on any path
+ */
 #define MINRTT_PROBE_SAME	2
 
 /**
@@ -234,7 +237,8 @@ static inline enum minrtt_probe_event minrtt_probe_round(struct minrtt_probe *p,
 	}
 	if (probed)
 		return minrtt_probe_judge(p, round_us,
-					  near_us / MINRTT_PROBE_SAME);
+					  max(least_us,
+					      near_us / MINRTT_PROBE_SAME));
 	if (!p->stood || --p->left)
 		return MINRTT_PROBE_GO_ON;
 	p->probing = true;

@@ -17,6 +17,9 @@ typedef signed short s16;
 typedef signed int s32;
 typedef signed long long s64;
 
+#define __packed	__attribute__((__packed__))
+#define __aligned(x)	__attribute__((__aligned__(x)))
+
 #define U16_MAX		((u16)65535)
 #define U32_MAX		((u32)~0U)
 #define S32_MAX		((s32)(U32_MAX >> 1))
