@@ -69,6 +69,8 @@
 #define HYBLA_UNUSED		2
 /* What is above the minimum by this part of what counts as a queue is looked at */
 #define HYBLA_NEAR		2
+/* ... and a single packet may come sooner than a mean by so many times that */
+#define HYBLA_EARLY		2
 /* The kernel paces from the eleventh segment on: what follows these is its own spacing */
 #define HYBLA_TRAIN_MAX_PKTS	9U
 /* Until a round trip has confirmed a train, at most so many times slow start's window */
@@ -867,11 +869,18 @@ static void hybla_pace(struct sock *sk, u32 pkts)
 		cc_window_pace(sk);
 }
 
+/*
+ * A path that has become shorter is to be seen before a queue fills it again: no packet
+ * comes sooner than the mean by more than twice what counts as none, four deviations
+ * (RFC 6298).
+ */
 static void hybla_measure_rtt(struct sock *sk, u32 pkts, u32 rtt_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 most_us = (u64)rtt_us + HYBLA_EARLY * hybla_wait_us(h);
 
+	h->path.min_us = min_t(u64, h->path.min_us, most_us);
 	if (!rtt_mean_is_due(tp->delivered, pkts, tcp_snd_cwnd(tp)))
 		return;
 	rtt_mean_add(&h->rtt, rtt_us, tcp_snd_cwnd(tp));
