@@ -624,8 +624,9 @@ static bool hybla_resume(struct sock *sk, u32 most)
 	if (!age_s || !tcp_in_initial_slowstart(tp) ||
 	    !cc_resume_take(sk, age_s, &saved, &saved_us))
 		return false;
+	/* By the kernel's deviation, which begins with half of the round trip: ours is not known */
 	capacity = careful_resume_capacity(saved, saved_us, h->path.min_us,
-					   hybla_wait_us(h), most);
+					   cc_path_wait_us(tp, &h->path), most);
 	wnd = min(careful_resume_jump(capacity), tp->snd_cwnd_clamp);
 	if (wnd <= tcp_snd_cwnd(tp)) {
 		cc_resume_free(sk);
