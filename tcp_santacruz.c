@@ -12,22 +12,22 @@
  * seen (base). level / service time = n, packets in the queue (equation 2).
  *
  * Law, once a round trip:
- *	n < op - delta	raise the window by 1, 2, 4... packets, W/4 at most
+ *	n < op - delta	raise the window by 1, 2, 4... packets, W/4 at most; after a
+ *			congestion half of the way to the window of before
  *	n > op + delta	lower it by n - op, by half at most, to three bursts at least
  *	op = max(n_op, sqrt(W)/4) + own burst + what the level moves by itself
  *
- * Slow start ends where the level is an eighth of the round trip, or at the rate at which
- * packets leave a queue that grows; once that is known nothing is sent faster.
+ * Slow start ends where the level is an eighth of the round trip, or at the rate, twice
+ * alike, at which packets leave a queue that grows; once known nothing is sent faster.
  *
  * Loss. A full queue loses when packets wait longest, a link at any delay: a loss is
  * congestion unless the packet sent right behind it waited less than half of what the
- * queue has held, or in a quarter of the rounds of late most waited less than the mean; and
- * always above 1/12, or 1/48 in doubt. The reaction and the growth after it are CUBIC's
- * (RFC 9438), as long as losses are congestion.
+ * queue has held, or in a quarter of the rounds of late (3/16 if that packet tells) most
+ * waited less than the mean; and always above 1/12, in doubt 1/24 or 1/48. The reaction
+ * and the growth after it are CUBIC's (RFC 9438), as long as losses are congestion.
  *
  * Empty queue. After drain_s seconds without one the window is n less, and 3/4 of that,
- * for three rounds and 200 ms at least. Flows see the least level at the same time and
- * so drain together.
+ * for three rounds and 200 ms at least. Flows see the least level, and drain, together.
  *
  * Competitive mode: the window is CUBIC's. Entered where a quarter of the window, taken
  * out, has not shortened the delay (eight rounds); where congestion loses packets with
@@ -45,8 +45,8 @@
  * - n from the level, not from sums of differences	santacruz_n
  * - service time: least of some rounds, not our own rate	forward_level_service
  * - op grows with the window, bursts and noise		santacruz_op
- * - steps of 1, 2, 4...; several packets down		santacruz_law_raise, _lower
- * - end of slow start					santacruz_startup_rate
+ * - steps of 1, 2, 4... or half; several down		santacruz_target, santacruz_law_lower
+ * - end of slow start					santacruz_startup_rate, _reached
  * - which losses are congestion; CUBIC's 0.7		santacruz_loss, santacruz_reduce
  * - drains, competitive mode, longer paths		santacruz_drain, _compete, _foreign
  * - a level that does not answer is the path's		santacruz_whose_level
@@ -168,7 +168,8 @@ enum santacruz_phase {
  * @of_path: rounds in a row in which the level was the path's; in slow start: the last one
  * @sudden: enum santacruz_sudden
  * @delack: the receiver has acknowledged two packets at once
- * @before: window when the queue was last empty, or competitive mode ended, packets
+ * @before: window when the queue was last empty, or competitive mode or slow start ended;
+ *	in slow start: what the rate has said before; packets
  * @run: rounds in a row that do the same
  * @compete: competitive mode
  * @lowering: the window is being lowered; slow start: @ref_us, @ref_pkts and @left_us are
@@ -356,8 +357,8 @@ static void santacruz_init(struct sock *sk)
 	sc->min_us = tcp_min_rtt(tp);
 	loss_delay_init(&sc->loss);
 	sc->near_ms = santacruz_now_ms(tp);
-	santacruz_set_window(sk, cc_window_is_fresh(tp) ?
-			     SANTACRUZ_LAW_WINDOW_MAX : tcp_snd_cwnd(tp));
+	sc->before = cc_window_is_fresh(tp) ? 0 : tcp_snd_cwnd(tp);
+	santacruz_set_window(sk, sc->before ?: SANTACRUZ_LAW_WINDOW_MAX);
 }
 
 static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
@@ -588,14 +589,19 @@ static void santacruz_reduce(struct sock *sk)
 	}
 	if (sc->phase == SANTACRUZ_STARTUP)
 		santacruz_end_startup(sk);
-	/* A delay is to answer what losses take out as well */
+	/* A delay is to answer what losses take out as well. Back by the largest steps */
 	if (!sc->lowering)
-		sc->run = 0;
+		sc->run = sc->prior ? SANTACRUZ_RUN_MAX : 0;
 	cc_window_want_pacing(sk);
 	santacruz_set_window(sk, window);
+	if (startup)
+		sc->before = sc->window;
 }
 
-/* In steps of 1, 2, 4...; after a congestion not beyond CUBIC's window */
+/*
+ * In steps of 1, 2, 4...; after a congestion half of the way to the window of before, and not
+ * beyond CUBIC's as long as losses are congestion.
+ */
 static u32 santacruz_target(const struct sock *sk, bool shows)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
@@ -607,6 +613,8 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 	u32 step = santacruz_law_raise(sc->window, shows, sc->run, cautious);
 	u32 window;
 
+	if (!cautious && sc->window < sc->prior)
+		step = clamp_t(u32, (sc->prior - sc->window) / 2, 1, step);
 	if (!cautious)
 		return sc->window + step;
 	window = cubic_law_window(sc->prior, santacruz_now_ms(tp) - sc->cut_ms,
@@ -630,7 +638,8 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	op -= santacruz_milli_to_q8(READ_ONCE(n_op)) / 2;
 	shows = !sc->compete && santacruz_n(sc) >= op;
 	santacruz_set_window(sk, santacruz_target(sk, shows));
-	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
+	/* Beyond the window of before nothing is known */
+	sc->run = sc->window == sc->prior ? 0 : min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
 static bool santacruz_drain_due(const struct sock *sk)
@@ -714,6 +723,8 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 		return;
 	sc->near_ms = now_ms;
 	santacruz_enter(sc, SANTACRUZ_STEADY);
+	if (sc->ref_us < level_us / 4)
+		sc->sudden = SANTACRUZ_AT_ONCE;
 	sc->reduced = SANTACRUZ_AFTER_DRAIN;
 	santacruz_set_window(sk, max_t(u32, sc->ref_pkts, sc->window));
 	if (santacruz_queue(sc, sc->ref_us) > op + santacruz_milli_to_q8(READ_ONCE(delta)))
@@ -732,6 +743,7 @@ static void santacruz_longer_path(struct sock *sk, u32 level_us)
 	sc->prior = 0;
 	if (sc->sudden == SANTACRUZ_IN_STARTUP) {
 		santacruz_enter(sc, SANTACRUZ_STARTUP);
+		sc->before = 0;
 		santacruz_set_window(sk, SANTACRUZ_LAW_WINDOW_MAX);
 		return;
 	}
@@ -772,7 +784,7 @@ static void santacruz_lower_from(struct santacruz *sc, u32 level_us, u32 last_us
 	/* A path that changes both ways shows it in two parts, a round or two apart */
 	if (at_once) {
 		sc->run = 0;
-		sc->sudden = SANTACRUZ_AT_ONCE;
+		sc->sudden = max_t(u32, sc->sudden, SANTACRUZ_AT_ONCE);
 	} else if (sc->run >= 3) {
 		sc->sudden = SANTACRUZ_GRADUAL;
 	}
@@ -834,14 +846,15 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	bool as_meant = abs(santacruz_n(sc) - santacruz_op(sk)) <=
 			santacruz_milli_to_q8(READ_ONCE(delta));
 	bool congested, not_full, steady = sc->phase == SANTACRUZ_STEADY;
+	bool startup = sc->phase == SANTACRUZ_STARTUP;
 
 	if (rs->losses <= 0)
 		return;
 	not_full = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
 				   rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses,
-				   sc->phase == SANTACRUZ_STARTUP && sc->of_path);
+				   startup && sc->of_path, startup || sc->slow);
 	congested = !READ_ONCE(discriminate) || loss_delay_heavy(&sc->loss) ||
-		    !(not_full || loss_delay_of_link(&sc->loss));
+		    !(not_full || loss_delay_of_link(&sc->loss) || loss_delay_open(&sc->loss));
 	trace_loss(sk, santacruz_n(sc), 0, sc->compete, congested);
 	if (!congested)
 		return;
@@ -879,6 +892,34 @@ static u32 santacruz_startup_us(const struct santacruz *sc)
 	return min(sc->min_us >> SANTACRUZ_STARTUP_SHIFT, SANTACRUZ_STARTUP_MAX_US);
 }
 
+/*
+ * The window is what the rate says. Jitter passes for packets that leave a queue, and what it
+ * says grows with the window: slow start goes on, and the second time it must be alike.
+ */
+static bool santacruz_startup_reached(struct sock *sk)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u32 last = sc->before;
+
+	if (tcp_snd_cwnd(tcp_sk(sk)) < sc->window)
+		return false;
+	sc->before = sc->window;
+	if (sc->window <= last + last / 4)
+		return true;
+	santacruz_set_window(sk, SANTACRUZ_LAW_WINDOW_MAX);
+	return false;
+}
+
+/* The delay that came at once stands though twice as much is in flight */
+static void santacruz_startup_longer(struct santacruz *sc, u32 level_us, u32 last_us)
+{
+	if (!sc->of_path || sc->sudden != SANTACRUZ_IN_STARTUP ||
+	    last_us <= level_us - level_us / 4)
+		return;
+	santacruz_raise_base(sc, min(level_us, last_us));
+	sc->sudden = SANTACRUZ_GRADUAL;
+}
+
 /* The whole round had to wait: the pipe was full with what was sent then */
 static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, s32 op,
 				    u32 last_pkts)
@@ -894,7 +935,8 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 		sc->sudden = SANTACRUZ_GRADUAL;
 	else if (last_us < level_us / 4)
 		sc->sudden = SANTACRUZ_IN_STARTUP;
-	if (tcp_snd_cwnd(tp) >= sc->window) {
+	santacruz_startup_longer(sc, level_us, last_us);
+	if (santacruz_startup_reached(sk)) {
 		santacruz_end_startup(sk);
 	} else if (santacruz_n(sc) > op && !sc->of_path &&
 		   level_us > santacruz_startup_us(sc)) {
@@ -908,7 +950,7 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 /*
  * Packets that queue behind each other leave at the link's rate. They do where the delay
  * rises by a quarter of the time at least (slow start sends twice as fast as a full link
- * carries) and falls by no more than within a burst: jitter falls.
+ * carries) and neither falls nor jumps by more than within a burst: jitter does.
  */
 static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs,
 				   u32 off_us)
@@ -920,10 +962,11 @@ static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs
 	u32 delay_us = forward_level_delay_us(&sc->lv, off_us);
 	u32 empty_us = santacruz_startup_us(sc) / 2 + santacruz_tick_us(sc);
 	u32 burst_us = fixed_mul_div(us, santacruz_burst_pkts(sk), max(pkts, 1U));
+	u32 moved_us = max(delay_us, sc->left_us) - min(delay_us, sc->left_us);
 	u32 ns, window;
 
 	if (!sc->lowering || delay_us <= empty_us ||
-	    delay_us + santacruz_tick_us(sc) + burst_us < sc->left_us) {
+	    moved_us > santacruz_tick_us(sc) + burst_us) {
 		sc->lowering = 1;
 		sc->ref_us = now_us;
 		sc->ref_pkts = tp->delivered;
@@ -1000,8 +1043,9 @@ static void santacruz_round(struct sock *sk, const struct rate_sample *rs,
 	sc->last_pkts = min(sc->lv.sent_pkts, SANTACRUZ_LAW_WINDOW_MAX);
 	if (sc->phase != SANTACRUZ_STARTUP && sc->lv.sent_pkts < sc->window / 2)
 		sc->last_pkts = 0;
+	/* A delay that is asked whether it answers, as slow start may go on, is no noise */
 	if (sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->compete &&
-	    sc->last_pkts)
+	    sc->last_pkts && !(sc->lowering && sc->sudden == SANTACRUZ_IN_STARTUP))
 		santacruz_whose_level(sc, last_us, last_pkts);
 	level_us = sc->lv.level_us;
 	santacruz_near(sk, op);
@@ -1223,6 +1267,7 @@ static void santacruz_timeout(struct sock *sk)
 	sc->prior = cubic_law_max(window, sc->prior);
 	sc->cut_ms = santacruz_now_ms(tp);
 	santacruz_set_window(sk, sc->prior / 2);
+	sc->before = sc->window;
 	santacruz_enter(sc, SANTACRUZ_STARTUP);
 }
 

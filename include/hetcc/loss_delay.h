@@ -7,6 +7,7 @@
  * one round met the same queue: they count as one, by their majority. Less than half of
  * what the queue has been seen to hold says it at once, as a full queue is not half empty,
  * unless round after round loses when packets wait longest: then it holds less than it did.
+ * Until rounds enough have lost so, a loss that tells is not called a full queue's.
  * In a queue that stands near its highest all waits are alike, and a loss below the mean
  * says nothing: a flow that no loss reduces would keep it so. All only if that packet was
  * sent so soon after the lost one that it met the same queue.
@@ -40,15 +41,21 @@
 #define LOSS_DELAY_ONE		((u32)1 << LOSS_DELAY_SHIFT)
 #define LOSS_DELAY_WEIGHT_SHIFT	4
 #define LOSS_DELAY_LINK		(LOSS_DELAY_ONE / 4)
+/* A full queue's below this: five rounds in a row, from the first share on, lost at its top */
+#define LOSS_DELAY_FULL		(3 * LOSS_DELAY_ONE / 16)
 /*
  * Half of a link's losses are below the mean, and hardly one in twenty of a full queue's:
- * those of two rounds outweigh any number of others before.
+ * two rounds below it outweigh any number of others before.
  */
-#define LOSS_DELAY_FLOOR	(3 * LOSS_DELAY_ONE / 16)
+#define LOSS_DELAY_FLOOR	(LOSS_DELAY_ONE / 8)
 /* Losses of a round, above less below, 4 bits */
 #define LOSS_DELAY_VOTES_MAX	7
-/* More than one packet in 12 (the wireless paper's worst link) is congestion */
+/*
+ * More than one packet in 12 (the wireless paper's worst link) is congestion, and half as many
+ * unless the share is known to be the link's. Two may be lost by chance of however few.
+ */
 #define LOSS_DELAY_CEILING	12
+#define LOSS_DELAY_CHANCE	2
 /*
  * So is a loss that a full queue may have caused in each 48 packets (2 %, as BBRv3), mean
  * of eight such losses, one a round at most: a window of six packets has no share that
@@ -66,8 +73,7 @@
  * @high_us: most that all packets of a round had to wait
  * @least: least round trip of this round less that of an empty path, loss_delay_coarse()
  * @pkts: packets that arrived
- * @lost: packets that were lost since the last reduction; twice from the second on, if no
- *	queue has been seen that could be full
+ * @lost: packets that were lost since the last reduction
  * @hole: something is missing, and what the packet behind it had to wait is known
  * @told: this packet has told of a loss: the next loss has another behind it
  * @doubt: a full queue may have lost one in this round
@@ -109,7 +115,8 @@ static inline u32 loss_delay_share(const struct loss_delay *e)
 
 	if (!e->votes)
 		return below;
-	below -= below >> LOSS_DELAY_WEIGHT_SHIFT;
+	/* Rounded up: what is lost to rounding would keep a small share from falling */
+	below -= (below + (1U << LOSS_DELAY_WEIGHT_SHIFT) - 1) >> LOSS_DELAY_WEIGHT_SHIFT;
 	if (e->votes < 0)
 		below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
 	return max_t(u32, below, LOSS_DELAY_FLOOR);
@@ -227,11 +234,12 @@ static inline void loss_delay_doubt(struct loss_delay *e)
  * @gap_us: time between two packets
  * @pkts: so many, 1..2^31
  * @empty: the queue is known to be empty
+ * @doubling: the window doubles in a round, and waits with it: above the mean says nothing
  *
  * Return: true if the queue was not full: empty, or none has been seen, or it was short.
  */
 static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us,
-				   u32 gap_us, u32 pkts, bool empty)
+				   u32 gap_us, u32 pkts, bool empty, bool doubling)
 {
 	bool seen = loss_delay_full_us(e) > min_us >> LOSS_DELAY_NOISE_SHIFT;
 
@@ -241,14 +249,12 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 	pkts = min_t(u32, pkts, LOSS_DELAY_PKTS_MAX / 4);
 	if (seen && !e->hole_low && !empty)
 		loss_delay_doubt(e);
-	if (!seen && e->lost)
-		pkts *= 2;
 	e->lost = min_t(u32, e->lost + pkts, LOSS_DELAY_PKTS_MAX);
-	if (e->hole_near && !(e->stands && e->hole_below))
+	if (e->hole_near && !(e->hole_below ? e->stands : doubling))
 		e->votes = clamp(e->votes + (e->hole_below ? -1 : 1),
 				 -LOSS_DELAY_VOTES_MAX, LOSS_DELAY_VOTES_MAX);
 	return !seen || empty ||
-	       (e->hole_low && loss_delay_share(e) > LOSS_DELAY_FLOOR);
+	       (e->hole_low && loss_delay_share(e) > LOSS_DELAY_FULL);
 }
 
 /**
@@ -267,7 +273,10 @@ static inline bool loss_delay_often(const struct loss_delay *e)
  */
 static inline bool loss_delay_heavy(const struct loss_delay *e)
 {
-	return e->lost > 1 + e->pkts / LOSS_DELAY_CEILING || loss_delay_often(e);
+	u32 doubt = loss_delay_share(e) <= LOSS_DELAY_LINK_CLEAR;
+
+	return e->lost > LOSS_DELAY_CHANCE + (e->pkts >> doubt) / LOSS_DELAY_CEILING ||
+	       loss_delay_often(e);
 }
 
 /**
@@ -277,6 +286,15 @@ static inline bool loss_delay_heavy(const struct loss_delay *e)
 static inline bool loss_delay_of_link(const struct loss_delay *e)
 {
 	return loss_delay_share(e) > LOSS_DELAY_LINK;
+}
+
+/**
+ * loss_delay_open() - the last loss tells, and those of late have not said yet that a queue is full
+ * @e: estimator
+ */
+static inline bool loss_delay_open(const struct loss_delay *e)
+{
+	return e->hole_near && loss_delay_share(e) >= LOSS_DELAY_FULL;
 }
 
 /**

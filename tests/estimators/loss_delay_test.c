@@ -25,13 +25,13 @@ static u32 send_round(struct loss_delay *e, u32 wait_us, u32 lost)
 	for (i = 0; i < OF_MEAN; i++)
 		loss_delay_wait(e, wait_us);
 	for (i = 0; i < lost; i++)
-		link += loss_delay_lost(e, wait_us, BASE_US, GAP_US, 1, false);
+		link += loss_delay_lost(e, wait_us, BASE_US, GAP_US, 1, false, false);
 	loss_delay_sample(e, wait_us, 1, false, 0);
 	loss_delay_round(e, wait_us, OWN_US, WINDOW);
 	return link;
 }
 
-/* No queue has been seen: nothing can have been full, but each loss counts twice */
+/* No queue has been seen: nothing can have been full */
 static void test_no_queue_seen(void)
 {
 	struct loss_delay e = { 0 }, first = { 0 };
@@ -41,15 +41,15 @@ static void test_no_queue_seen(void)
 	EXPECT_TRUE(!loss_delay_heavy(&e), "nothing is lost");
 	for (i = 0; i < 50; i++)
 		EXPECT_EQ(send_round(&e, prng_range(0, BASE_US / 100), 1), 1, "round %u", i);
-	EXPECT_TRUE(!loss_delay_heavy(&e), "1 of 100, twice, is not 1 of 12");
+	EXPECT_TRUE(!loss_delay_heavy(&e), "1 of 100 is not heavy");
 	loss_delay_init(&first);
-	loss_delay_lost(&first, 0, BASE_US, GAP_US, 1, false);
-	EXPECT_TRUE(!loss_delay_heavy(&first), "the first loss, of few packets, counts once");
-	loss_delay_lost(&first, 0, BASE_US, GAP_US, 1, false);
-	EXPECT_EQ(first.lost, 3, "the second twice");
+	for (i = 1; i <= LOSS_DELAY_CHANCE + 1; i++) {
+		loss_delay_lost(&first, 0, BASE_US, GAP_US, 1, false, false);
+		EXPECT_EQ(loss_delay_heavy(&first), i > LOSS_DELAY_CHANCE, "%u of no packets", i);
+	}
 	for (i = 0; i < 12; i++)
-		send_round(&e, 0, WINDOW * 3 / 4 / LOSS_DELAY_CEILING);
-	EXPECT_TRUE(loss_delay_heavy(&e), "three quarters of the ceiling, twice");
+		send_round(&e, 0, WINDOW * 3 / 2 / LOSS_DELAY_CEILING);
+	EXPECT_TRUE(loss_delay_heavy(&e), "above the ceiling, whatever is seen");
 }
 
 /* A queue that fills and empties as a sawtooth of 8 rounds and loses at its top */
@@ -104,11 +104,11 @@ static void test_packet_behind_the_hole(void)
 		send_round(&e, QUEUE_US, 0);
 		loss_delay_sample(&e, rows[i].behind_us, 1, true, GAP_US);
 		loss_delay_sample(&e, rows[i].later_us, 1, true, GAP_US);
-		EXPECT_EQ(loss_delay_lost(&e, rows[i].later_us, BASE_US, GAP_US, 1, false),
+		EXPECT_EQ(loss_delay_lost(&e, rows[i].later_us, BASE_US, GAP_US, 1, false, false),
 			  rows[i].link, "row %u", i);
 		/* The hole is filled: the next loss has another packet behind it */
 		loss_delay_sample(&e, 0, 1, false, 0);
-		EXPECT_EQ(loss_delay_lost(&e, rows[i].later_us, BASE_US, GAP_US, 1, false),
+		EXPECT_EQ(loss_delay_lost(&e, rows[i].later_us, BASE_US, GAP_US, 1, false, false),
 			  rows[i].later_us < QUEUE_US / 2, "row %u, later", i);
 	}
 }
@@ -121,15 +121,15 @@ static void test_packets_far_apart(void)
 
 	loss_delay_init(&e);
 	send_round(&e, QUEUE_US, 0);
-	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, QUEUE_US, 1, false), "far apart");
-	EXPECT_TRUE(loss_delay_lost(&e, 0, BASE_US, GAP_US, 1, false), "close");
+	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, QUEUE_US, 1, false, false), "far apart");
+	EXPECT_TRUE(loss_delay_lost(&e, 0, BASE_US, GAP_US, 1, false, false), "close");
 	below = e.below;
 	loss_delay_sample(&e, 0, 1, true, QUEUE_US);
-	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, GAP_US, 1, false), "of the hole it is known");
+	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, GAP_US, 1, false, false), "of the hole it is known");
 	EXPECT_EQ(e.below, below, "the share has no part of it");
 	loss_delay_sample(&e, 0, 1, false, 0);
 	loss_delay_sample(&e, 0, 1, true, U32_MAX);
-	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, GAP_US, 1, false), "it is not known");
+	EXPECT_TRUE(!loss_delay_lost(&e, 0, BASE_US, GAP_US, 1, false, false), "it is not known");
 }
 
 /* Whatever a full queue has lost before: two losses of packets that waited less tell */
@@ -142,17 +142,57 @@ static void test_two_below(void)
 	send_round(&e, QUEUE_US, 0);
 	for (i = 0; i < 1000; i++) {
 		loss_delay_sample(&e, QUEUE_US, WINDOW, false, 0);
-		loss_delay_lost(&e, QUEUE_US + 1, BASE_US, GAP_US, 1, false);
+		loss_delay_lost(&e, QUEUE_US + 1, BASE_US, GAP_US, 1, false, false);
 		loss_delay_answered(&e);
 		EXPECT_TRUE(!loss_delay_of_link(&e), "loss %u", i);
 		loss_delay_round(&e, 0, OWN_US, WINDOW);
 	}
 	EXPECT_EQ(e.below, LOSS_DELAY_FLOOR, "not less");
-	for (i = 0; i < 2; i++) {
-		loss_delay_lost(&e, QUEUE_US / 2, BASE_US, GAP_US, 1, false);
-		EXPECT_EQ(loss_delay_of_link(&e), i == 1, "loss %u below", i);
+	for (i = 0; i < 3; i++) {
+		loss_delay_lost(&e, QUEUE_US / 2, BASE_US, GAP_US, 1, false, false);
+		EXPECT_EQ(loss_delay_open(&e), i >= 1, "loss %u below: not a full queue's", i);
+		EXPECT_EQ(loss_delay_of_link(&e), i == 2, "loss %u below: the link's", i);
 		loss_delay_round(&e, 0, OWN_US, WINDOW);
 	}
+}
+
+/* At first it is open whose losses that tell are; five rounds at the top of a queue decide */
+static void test_open(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i;
+
+	loss_delay_init(&e);
+	send_round(&e, QUEUE_US, 0);
+	send_round(&e, 0, 0);
+	for (i = 1; i <= 12; i++) {
+		loss_delay_sample(&e, QUEUE_US, WINDOW, false, 0);
+		loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false, false);
+		EXPECT_EQ(loss_delay_open(&e), i < 5, "round %u", i);
+		EXPECT_TRUE(!loss_delay_of_link(&e), "round %u: nor is it known to be the link's", i);
+		loss_delay_round(&e, 0, OWN_US, WINDOW);
+	}
+	loss_delay_init(&e);
+	loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1, false, false);
+	EXPECT_TRUE(!loss_delay_open(&e), "a packet too far from the lost one does not tell");
+}
+
+/* In a window that doubles waits grow: losses above the mean say nothing, those below it do */
+static void test_doubling(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i;
+
+	loss_delay_init(&e);
+	send_round(&e, QUEUE_US, 0);
+	send_round(&e, 0, 0);
+	for (i = 0; i < 20; i++) {
+		loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false, true);
+		loss_delay_round(&e, 0, OWN_US, WINDOW);
+	}
+	EXPECT_EQ(e.below, LOSS_DELAY_LINK, "above");
+	loss_delay_lost(&e, 0, BASE_US, GAP_US, 1, false, true);
+	EXPECT_TRUE(loss_delay_of_link(&e), "below");
 }
 
 /* Losses of one round met the same queue: any number of them moves the share as one does */
@@ -168,19 +208,19 @@ static void test_one_round(void)
 	first = e.below;
 	EXPECT_TRUE(loss_delay_of_link(&e), "the link's");
 	for (i = 0; i < 100; i++)
-		loss_delay_lost(&e, 2 * QUEUE_US, BASE_US, GAP_US, 1, false);
+		loss_delay_lost(&e, 2 * QUEUE_US, BASE_US, GAP_US, 1, false, false);
 	EXPECT_TRUE(loss_delay_of_link(&e), "100 at the top of a wave of jitter");
 	EXPECT_EQ(e.votes, LOSS_DELAY_VOTES_MAX, "counted to there");
 	loss_delay_round(&e, 0, OWN_US, WINDOW);
-	EXPECT_EQ(e.below, first - first / 16, "one loss above");
+	EXPECT_EQ(e.below, first - (first + 15) / 16, "one loss above");
 	for (i = 0; i < 3; i++)
-		loss_delay_lost(&e, i ? 0 : 2 * QUEUE_US, BASE_US, GAP_US, 1, false);
+		loss_delay_lost(&e, i ? 0 : 2 * QUEUE_US, BASE_US, GAP_US, 1, false, false);
 	first = e.below;
 	loss_delay_round(&e, 0, OWN_US, WINDOW);
 	EXPECT_TRUE(e.below > first, "two of three below");
 	first = e.below;
 	for (i = 0; i < 2; i++)
-		loss_delay_lost(&e, i ? 0 : 2 * QUEUE_US, BASE_US, GAP_US, 1, false);
+		loss_delay_lost(&e, i ? 0 : 2 * QUEUE_US, BASE_US, GAP_US, 1, false, false);
 	loss_delay_round(&e, 0, OWN_US, WINDOW);
 	EXPECT_EQ(e.below, first, "one of two says nothing");
 }
@@ -216,29 +256,41 @@ static void test_shorter_queue(void)
 	send_round(&e, QUEUE_US, 0);
 	for (i = 0; i < 100; i++)
 		send_round(&e, 0, 0);
-	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US / 8, BASE_US, GAP_US, 1, false), "not full");
+	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US / 8, BASE_US, GAP_US, 1, false, false), "not full");
 	for (i = 0; i < 100; i++)
 		link += send_round(&e, i % 8 * QUEUE_US / 64, i % 8 == 7);
 	EXPECT_IN(link, 1, 8, "until five rounds have lost at the top of it");
 }
 
-/* Of each WINDOW packets so many are lost: nothing is seen, or the queue may have been full */
+/*
+ * Of each WINDOW packets so many are lost: the link's, or at the top of a queue that is full
+ * now and then, which half as many make congestion.
+ */
 static void test_ceiling(void)
 {
+	static const struct {
+		double of_ceiling;
+		u32 wait_us;
+		bool heavy;
+	} rows[] = {
+		{ 0.25, 0, false }, { 0.75, 0, false }, { 2, 0, true },
+		{ 0.25, QUEUE_US, false }, { 0.75, QUEUE_US, true },
+	};
 	u32 j, k, heavy;
 
-	for (k = 0; k < 2; k++) {
-		struct loss_delay e = { .below = LOSS_DELAY_ONE / 4 };
-		double loss = (k ? 2.0 : 0.25) / LOSS_DELAY_CEILING;
+	for (k = 0; k < ARRAY_SIZE(rows); k++) {
+		struct loss_delay e = { 0 };
+		double loss = rows[k].of_ceiling / LOSS_DELAY_CEILING;
 
 		loss_delay_init(&e);
 		send_round(&e, QUEUE_US, 0);
 		for (j = 0, heavy = 0; j < 400; j++) {
-			send_round(&e, 0, (u32)(WINDOW * loss + prng_unit()));
+			send_round(&e, rows[k].wait_us, (u32)(WINDOW * loss + prng_unit()));
+			e.gap_pkts = LOSS_DELAY_GAP_FIRST << LOSS_DELAY_GAP_SHIFT;
 			heavy += loss_delay_heavy(&e);
 		}
-		EXPECT_IN(heavy, k ? 360 : 0, k ? 400 : 60,
-			  "rounds of 400 at a loss of %g", loss);
+		EXPECT_IN(heavy, rows[k].heavy ? 360 : 0, rows[k].heavy ? 400 : 60,
+			  "row %u: rounds of 400 at a loss of %g", k, loss);
 	}
 }
 
@@ -251,7 +303,7 @@ static u32 often_rounds(struct loss_delay *e, double apart_pkts)
 		for (j = 0; j < 10; j++)
 			loss_delay_sample(e, QUEUE_US, 1, false, 0);
 		if (prng_unit() < 10 / apart_pkts)
-			loss_delay_lost(e, QUEUE_US, BASE_US, QUEUE_US, 1, false);
+			loss_delay_lost(e, QUEUE_US, BASE_US, QUEUE_US, 1, false, false);
 		loss_delay_round(e, QUEUE_US, OWN_US, 10);
 		often += i >= 500 && loss_delay_often(e);
 	}
@@ -285,13 +337,13 @@ static void test_often_limits(void)
 	EXPECT_TRUE(!loss_delay_often(&e), "one overrun");
 	for (i = 0; i < 100; i++) {
 		loss_delay_sample(&e, QUEUE_US, 1U << 31, false, 0);
-		loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1, false);
+		loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1, false, false);
 		loss_delay_round(&e, QUEUE_US, OWN_US, WINDOW);
 	}
 	EXPECT_IN(e.gap_pkts >> LOSS_DELAY_GAP_SHIFT, LOSS_DELAY_GAP_MAX - 1,
 		  LOSS_DELAY_GAP_MAX, "packets");
 	for (i = 0; i < 20; i++) {
-		loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1, false);
+		loss_delay_lost(&e, QUEUE_US, BASE_US, QUEUE_US, 1, false, false);
 		loss_delay_round(&e, QUEUE_US, OWN_US, WINDOW);
 	}
 	EXPECT_TRUE(loss_delay_often(&e), "soon seen");
@@ -326,12 +378,12 @@ static void test_held(void)
 
 	loss_delay_init(&e);
 	loss_delay_round(&e, QUEUE_US, OWN_US, LOSS_DELAY_ROUND_PKTS - 1);
-	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false), "no queue is seen");
+	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false, false), "no queue is seen");
 	loss_delay_round(&e, QUEUE_US, OWN_US, LOSS_DELAY_ROUND_PKTS);
-	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false), "a queue is seen");
+	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false, false), "a queue is seen");
 	for (i = 0; i < 4000; i++)
 		send_round(&e, 0, 0);
-	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false), "forgotten");
+	EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false, false), "forgotten");
 }
 
 /* All of a round waited longer than the mean: the losses of the next are a link's as before */
@@ -416,10 +468,10 @@ static void test_hidden_queue(void)
 	for (i = 0; i < 1000; i++)
 		loss_delay_wait(&e, QUEUE_US);
 	EXPECT_IN(loss_delay_full_us(&e), QUEUE_US, QUEUE_US + 1, "a queue is seen");
-	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false), "it may be full");
+	EXPECT_TRUE(!loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, false, false), "it may be full");
 }
 
-/* A sender that knows the queue to be empty: no doubt, and not counted twice */
+/* A sender that knows the queue to be empty: no doubt */
 static void test_known_to_be_empty(void)
 {
 	struct loss_delay e = { 0 };
@@ -429,15 +481,15 @@ static void test_known_to_be_empty(void)
 	loss_delay_round(&e, QUEUE_US, OWN_US, LOSS_DELAY_ROUND_PKTS);
 	gap_pkts = e.gap_pkts;
 	for (i = 1; i <= 100; i++) {
-		EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, true), "loss %u", i);
-		EXPECT_EQ(e.lost, i, "counted once");
+		EXPECT_TRUE(loss_delay_lost(&e, QUEUE_US, BASE_US, GAP_US, 1, true, false), "loss %u", i);
+		EXPECT_EQ(e.lost, i, "counted");
 	}
 	EXPECT_EQ(e.gap_pkts, gap_pkts, "no doubt");
 	EXPECT_TRUE(loss_delay_heavy(&e), "the ceiling holds all the same");
 }
 
 static const struct tap_case cases[] = {
-	{ "no queue seen: the link's, and counted twice", test_no_queue_seen },
+	{ "no queue seen: the link's", test_no_queue_seen },
 	{ "losses of a full queue", test_full_queue },
 	{ "answered losses", test_answered },
 	{ "losses of the link", test_random_loss },
@@ -456,6 +508,8 @@ static const struct tap_case cases[] = {
 	{ "a wait in a byte", test_coarse },
 	{ "a queue that the level hides", test_hidden_queue },
 	{ "a queue that is known to be empty", test_known_to_be_empty },
+	{ "whose losses are is open at first", test_open },
+	{ "losses of a window that doubles", test_doubling },
 };
 
 TAP_MAIN(cases)

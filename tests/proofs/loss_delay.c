@@ -97,15 +97,16 @@ PROOF(lost)
 	struct loss_delay e = any_state(), was = e;
 	u32 wait_us = nondet_u32(), min_us = nondet_u32();
 	u32 gap_us = nondet_u32(), pkts = nondet_u32();
-	bool empty = nondet_bool(), link;
+	bool empty = nondet_bool(), doubling = nondet_bool(), link;
 
 	ASSUME(is_state(&e) && pkts);
-	link = loss_delay_lost(&e, wait_us, min_us, gap_us, pkts, empty);
+	link = loss_delay_lost(&e, wait_us, min_us, gap_us, pkts, empty, doubling);
 	CHECK(link || !empty);
 	CHECK(is_state(&e));
 	CHECK(e.lost > was.lost || e.lost == LOSS_DELAY_PKTS_MAX);
 	CHECK(e.gap_pkts == was.gap_pkts || (!link && e.doubt && !was.doubt));
 	CHECK(e.below == was.below);
+	CHECK(!doubling || e.votes <= was.votes);
 }
 
 PROOF(judge)
@@ -113,9 +114,10 @@ PROOF(judge)
 	struct loss_delay e = any_state();
 
 	ASSUME(is_state(&e));
-	CHECK(e.lost > 1 || loss_delay_often(&e) || !loss_delay_heavy(&e));
+	CHECK(e.lost > LOSS_DELAY_CHANCE || loss_delay_often(&e) || !loss_delay_heavy(&e));
 	CHECK(!loss_delay_often(&e) || e.gap_pkts < LOSS_DELAY_OFTEN_PKTS << LOSS_DELAY_GAP_SHIFT);
 	CHECK(loss_delay_share(&e) >= LOSS_DELAY_FLOOR && loss_delay_share(&e) <= LOSS_DELAY_ONE);
+	CHECK(!loss_delay_open(&e) || e.hole_near);
 }
 
 PROOF(answered)
@@ -136,7 +138,7 @@ PROOF(round)
 	ASSUME(is_state(&e) && level_us <= LOSS_DELAY_WAIT_MAX_US);
 	loss_delay_round(&e, level_us, own_us, pkts);
 	CHECK(is_state(&e) && !e.doubt && !e.votes);
-	CHECK(e.below >= was.below - was.below / 16);
+	CHECK(e.below >= was.below - (was.below + 15) / 16);
 	CHECK(e.below <= was.below + LOSS_DELAY_ONE / 16);
 	CHECK(e.high_us <= max_t(u32, was.high_us, level_us));
 	CHECK(loss_delay_mean_us(&e) <= max(max(loss_delay_mean_us(&was), level_us),
