@@ -29,9 +29,9 @@
  * Empty queue. After drain_s seconds without one the window is n less, and 3/4 of that,
  * for three rounds and 200 ms at least. Flows see the least level, and drain, together.
  *
- * Competitive mode: the window is CUBIC's. Entered where a quarter of the window, taken
- * out, has not shortened the delay (eight rounds); where congestion loses packets with
- * only n_op queued; after two drains that left a queue. Left when a drain empties it.
+ * Competitive mode: CUBIC's window, until a drain empties the queue. Entered where a quarter
+ * of the window, taken out, does not shorten the delay, or all in flight cannot cause half of
+ * it (eight rounds); where n_op queued lose packets; after two drains that left a queue.
  *
  * Path or queue. A queue answers what is in flight: more packets make the level rise by
  * their service times, fewer make it fall. Where it moves by more than n_op packets, and
@@ -809,6 +809,8 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	};
 	bool grew = santacruz_law_grew(&a, santacruz_tick_us(sc));
 	bool stands = sc->lowering && santacruz_law_unanswered(&a);
+	bool foreign = sc->lowering &&
+		       santacruz_law_foreign(level_us, a.now_pkts, a.pkts_ns);
 
 	sc->run = sc->lowering ? min(sc->run + 1, SANTACRUZ_RUN_MAX) : 0;
 	/* A queue that others begin to fill grows on for a round */
@@ -817,7 +819,8 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 		return;
 	}
 	/* Not ours: it would not answer more packets taken out either */
-	if (stands && !sc->sudden && READ_ONCE(compete) && santacruz_law_gave_way(&a)) {
+	if (((stands && santacruz_law_gave_way(&a)) || foreign) && !sc->sudden &&
+	    READ_ONCE(compete)) {
 		if (sc->company || sc->run >= SANTACRUZ_PATIENCE_ROUNDS)
 			santacruz_compete(sk);
 		if (sc->compete || !grew)

@@ -52,7 +52,7 @@
 #define LOSS_DELAY_VOTES_MAX	7
 /*
  * More than one packet in 12 (the wireless paper's worst link) is congestion, and half as many
- * unless the share is known to be the link's. Two may be lost by chance of however few.
+ * unless they seem to be the link's. Two may be lost by chance of however few.
  */
 #define LOSS_DELAY_CEILING	12
 #define LOSS_DELAY_CHANCE	2
@@ -115,8 +115,8 @@ static inline u32 loss_delay_share(const struct loss_delay *e)
 
 	if (!e->votes)
 		return below;
-	/* Rounded up: what is lost to rounding would keep a small share from falling */
-	below -= (below + (1U << LOSS_DELAY_WEIGHT_SHIFT) - 1) >> LOSS_DELAY_WEIGHT_SHIFT;
+	/* To the nearest: rounded down, a share would stay above that of the losses by 1/16 */
+	below -= (below + (1U << LOSS_DELAY_WEIGHT_SHIFT) / 2) >> LOSS_DELAY_WEIGHT_SHIFT;
 	if (e->votes < 0)
 		below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
 	return max_t(u32, below, LOSS_DELAY_FLOOR);
@@ -273,7 +273,7 @@ static inline bool loss_delay_often(const struct loss_delay *e)
  */
 static inline bool loss_delay_heavy(const struct loss_delay *e)
 {
-	u32 doubt = loss_delay_share(e) <= LOSS_DELAY_LINK_CLEAR;
+	u32 doubt = loss_delay_share(e) <= LOSS_DELAY_LINK;
 
 	return e->lost > LOSS_DELAY_CHANCE + (e->pkts >> doubt) / LOSS_DELAY_CEILING ||
 	       loss_delay_often(e);

@@ -212,7 +212,7 @@ static void test_one_round(void)
 	EXPECT_TRUE(loss_delay_of_link(&e), "100 at the top of a wave of jitter");
 	EXPECT_EQ(e.votes, LOSS_DELAY_VOTES_MAX, "counted to there");
 	loss_delay_round(&e, 0, OWN_US, WINDOW);
-	EXPECT_EQ(e.below, first - (first + 15) / 16, "one loss above");
+	EXPECT_EQ(e.below, first - (first + 8) / 16, "one loss above");
 	for (i = 0; i < 3; i++)
 		loss_delay_lost(&e, i ? 0 : 2 * QUEUE_US, BASE_US, GAP_US, 1, false, false);
 	first = e.below;

@@ -138,7 +138,7 @@ PROOF(round)
 	ASSUME(is_state(&e) && level_us <= LOSS_DELAY_WAIT_MAX_US);
 	loss_delay_round(&e, level_us, own_us, pkts);
 	CHECK(is_state(&e) && !e.doubt && !e.votes);
-	CHECK(e.below >= was.below - (was.below + 15) / 16);
+	CHECK(e.below >= was.below - (was.below + 8) / 16);
 	CHECK(e.below <= was.below + LOSS_DELAY_ONE / 16);
 	CHECK(e.high_us <= max_t(u32, was.high_us, level_us));
 	CHECK(loss_delay_mean_us(&e) <= max(max(loss_delay_mean_us(&was), level_us),
