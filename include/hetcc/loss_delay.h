@@ -52,7 +52,7 @@
 #define LOSS_DELAY_VOTES_MAX	7
 /*
  * More than one packet in 12 (the wireless paper's worst link) is congestion, and half as many
- * unless they seem to be the link's. Two may be lost by chance of however few.
+ * unless the share is known to be the link's. Two may be lost by chance of however few.
  */
 #define LOSS_DELAY_CEILING	12
 #define LOSS_DELAY_CHANCE	2
@@ -273,7 +273,7 @@ static inline bool loss_delay_often(const struct loss_delay *e)
  */
 static inline bool loss_delay_heavy(const struct loss_delay *e)
 {
-	u32 doubt = loss_delay_share(e) <= LOSS_DELAY_LINK;
+	u32 doubt = loss_delay_share(e) <= LOSS_DELAY_LINK_CLEAR;
 
 	return e->lost > LOSS_DELAY_CHANCE + (e->pkts >> doubt) / LOSS_DELAY_CEILING ||
 	       loss_delay_often(e);
