@@ -613,10 +613,11 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 	u32 step = santacruz_law_raise(sc->window, shows, sc->run, cautious);
 	u32 window;
 
-	if (!cautious && sc->window < sc->prior)
-		step = clamp_t(u32, (sc->prior - sc->window) / 2, 1, step);
-	if (!cautious)
+	if (!cautious) {
+		if (sc->window < sc->prior)
+			step = clamp_t(u32, (sc->prior - sc->window) / 2, 1, step);
 		return sc->window + step;
+	}
 	window = cubic_law_window(sc->prior, santacruz_now_ms(tp) - sc->cut_ms,
 				  (tp->srtt_us >> 3) / USEC_PER_MSEC);
 	if (sc->compete)

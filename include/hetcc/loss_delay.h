@@ -45,7 +45,7 @@
 #define LOSS_DELAY_FULL		(3 * LOSS_DELAY_ONE / 16)
 /*
  * Half of a link's losses are below the mean, and hardly one in twenty of a full queue's:
- * two rounds below it outweigh any number of others before.
+ * three rounds below it outweigh any number of others before.
  */
 #define LOSS_DELAY_FLOOR	(LOSS_DELAY_ONE / 8)
 /* Losses of a round, above less below, 4 bits */

@@ -216,8 +216,7 @@ _sweep(
 _sweep(
     "sweep",
     draws.DRAWS,
-    "of the ten worst, by traces: slow start that jitter has ended at a tenth of the pipe, as its waves pass for "
-    "packets that leave a queue (d045, d159, d021); a window so small that a loss tells nothing (d165); a step that "
-    "jitter hides in two (d078); the others were not traced",
+    "of the worst, by traces: slow start that ended at a tenth of the pipe, by a rate that jitter has made or as the "
+    "path got longer, and 20 round trips to grow then (d021, d013, d061, d025, d046); the others were not traced",
     cost_s=600,
 )
