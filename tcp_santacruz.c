@@ -17,8 +17,8 @@
  *	n > op + delta	lower it by n - op, by half at most, to three bursts at least
  *	op = max(n_op, sqrt(W)/4) + own burst + what the level moves by itself
  *
- * Slow start ends where the level is an eighth of the round trip, or at the rate, twice
- * alike, at which packets leave a queue that grows; once known nothing is sent faster.
+ * Slow start ends where the level is an eighth of the round trip and more than it moves, or at
+ * the rate, twice alike, at which packets leave a queue that grows; nothing is sent faster then.
  *
  * Loss. A full queue loses when packets wait longest, a link at any delay: a loss is
  * congestion unless the packet sent right behind it waited less than half of what the
@@ -29,9 +29,9 @@
  * Empty queue. After drain_s seconds without one the window is n less, and 3/4 of that,
  * for three rounds and 200 ms at least. Flows see the least level, and drain, together.
  *
- * Competitive mode: CUBIC's window, until a drain empties the queue. Entered where a quarter
- * of the window, taken out, does not shorten the delay, or all in flight cannot cause half of
- * it (eight rounds); where n_op queued lose packets; after two drains that left a queue.
+ * Competitive mode: CUBIC's window, until a drain empties the queue. Entered where a quarter of
+ * the window less does not shorten the delay, or all in flight cannot cause half of it (eight
+ * rounds, losses not the link's); where n_op queued lose packets; after two drains that left one.
  *
  * Path or queue. A queue answers what is in flight: more packets make the level rise by
  * their service times, fewer make it fall. Where it moves by more than n_op packets, and
@@ -374,6 +374,9 @@ static void santacruz_use_clock(struct santacruz *sc, u8 source, u32 tick_us)
 	}
 	sc->lowering = 0;
 	forward_level_reset(&sc->lv);
+	/* The base of the round trip is known */
+	if (source == SANTACRUZ_RTT)
+		forward_level_prime(&sc->lv, sc->min_us);
 }
 
 /* Measure the peer's timestamp clock against ours, again and again */
@@ -643,13 +646,19 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	sc->run = sc->window == sc->prior ? 0 : min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
 
+/* A queue that our own packets fill grows by what is sent more in a round */
+static bool santacruz_at_once(u32 level_us, u32 last_us)
+{
+	return last_us < level_us / 4;
+}
+
 static bool santacruz_drain_due(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 rtt_ms = (tp->srtt_us >> 3) / USEC_PER_MSEC;
-	u32 period_ms = max_t(u32, READ_ONCE(drain_s) * MSEC_PER_SEC / (1 + sc->compete),
-			      rtt_ms * SANTACRUZ_DRAIN_RTTS);
+	u32 period_ms = max_t(u32, READ_ONCE(drain_s) * MSEC_PER_SEC,
+			      rtt_ms * SANTACRUZ_DRAIN_RTTS) / (1 + sc->compete);
 
 	return READ_ONCE(drain_s) && sc->phase == SANTACRUZ_STEADY &&
 	       santacruz_now_ms(tp) - sc->near_ms > period_ms;
@@ -681,6 +690,16 @@ static void santacruz_compete(struct sock *sk)
 	santacruz_set_window(sk, cubic_law_reduce(sc->prior));
 }
 
+/* The queue was empty: nobody fills it. If that is wrong, the window of now is kept for it */
+static void santacruz_nobody_else(struct santacruz *sc)
+{
+	if (sc->compete)
+		sc->before = sc->window;
+	sc->company = sc->compete;
+	sc->compete = 0;
+	sc->left_us = 0;
+}
+
 /*
  * The queue is not empty though a drain left nothing of ours in it. What it is after one
  * drain and after the next is the path's. Else others fill it.
@@ -693,22 +712,12 @@ static void santacruz_drain_failed(struct sock *sk)
 	if (sc->left_us && max(sc->left_us, sc->ref_us) - us <=
 	    us / SANTACRUZ_ALIKE + santacruz_tick_us(sc)) {
 		santacruz_raise_base(sc, us);
-		sc->left_us = 0;
+		santacruz_nobody_else(sc);
 		return;
 	}
 	if (sc->left_us)
 		santacruz_compete(sk);
 	sc->left_us = sc->ref_us;
-}
-
-/* The queue was empty: nobody fills it. If that is wrong, the window of now is kept for it */
-static void santacruz_nobody_else(struct santacruz *sc)
-{
-	if (sc->compete)
-		sc->before = sc->window;
-	sc->company = sc->compete;
-	sc->compete = 0;
-	sc->left_us = 0;
 }
 
 /* As long as that of other flows with other round trips, to meet theirs */
@@ -724,7 +733,7 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 		return;
 	sc->near_ms = now_ms;
 	santacruz_enter(sc, SANTACRUZ_STEADY);
-	if (sc->ref_us < level_us / 4)
+	if (santacruz_at_once(level_us, sc->ref_us))
 		sc->sudden = SANTACRUZ_AT_ONCE;
 	sc->reduced = SANTACRUZ_AFTER_DRAIN;
 	santacruz_set_window(sk, max_t(u32, sc->ref_pkts, sc->window));
@@ -756,7 +765,7 @@ static void santacruz_longer_path(struct sock *sk, u32 level_us)
 static bool santacruz_foreign(struct santacruz *sc, u32 level_us, u32 last_us)
 {
 	if (!santacruz_law_foreign(level_us, sc->lv.sent_pkts, sc->lv.pkts_ns) ||
-	    (!sc->foreign && last_us >= level_us / 4)) {
+	    (!sc->foreign && !santacruz_at_once(level_us, last_us))) {
 		sc->foreign = 0;
 		return false;
 	}
@@ -780,10 +789,8 @@ static void santacruz_foreign_stands(struct sock *sk, u32 level_us)
  */
 static void santacruz_lower_from(struct santacruz *sc, u32 level_us, u32 last_us)
 {
-	bool at_once = last_us < level_us / 4;
-
 	/* A path that changes both ways shows it in two parts, a round or two apart */
-	if (at_once) {
+	if (santacruz_at_once(level_us, last_us)) {
 		sc->run = 0;
 		sc->sudden = max_t(u32, sc->sudden, SANTACRUZ_AT_ONCE);
 	} else if (sc->run >= 3) {
@@ -820,12 +827,16 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 		return;
 	}
 	/* Not ours: it would not answer more packets taken out either */
-	if (((stands && santacruz_law_gave_way(&a)) || foreign) && !sc->sudden &&
+	if (((stands && santacruz_law_gave_way(&a)) || foreign) && !sc->sudden && !grew &&
 	    READ_ONCE(compete)) {
-		if (sc->company || sc->run >= SANTACRUZ_PATIENCE_ROUNDS)
+		bool patient = sc->run >= SANTACRUZ_PATIENCE_ROUNDS;
+
+		/* Who fills a queue loses by it, when packets wait longest */
+		if (patient && loss_delay_clear(&sc->loss))
+			santacruz_longer_path(sk, level_us);
+		else if (patient || sc->company)
 			santacruz_compete(sk);
-		if (sc->compete || !grew)
-			return;
+		return;
 	}
 	if (!sc->lowering || grew)
 		santacruz_lower_from(sc, level_us, last_us);
@@ -891,9 +902,11 @@ static void santacruz_steer(struct sock *sk, u32 level_us, u32 last_us)
 	}
 }
 
+/* What the level moves by is no queue. A queue that has come moves it by an eighth of that */
 static u32 santacruz_startup_us(const struct santacruz *sc)
 {
-	return min(sc->min_us >> SANTACRUZ_STARTUP_SHIFT, SANTACRUZ_STARTUP_MAX_US);
+	return max(min(sc->min_us >> SANTACRUZ_STARTUP_SHIFT, SANTACRUZ_STARTUP_MAX_US),
+		   forward_level_moves_us(&sc->lv));
 }
 
 /*
@@ -924,6 +937,18 @@ static void santacruz_startup_longer(struct santacruz *sc, u32 level_us, u32 las
 	sc->sudden = SANTACRUZ_GRADUAL;
 }
 
+/* A delay that came at once: what is in flight now is more, and tells in a round whose it is */
+static bool santacruz_startup_holds(struct sock *sk, u32 level_us, u32 last_us)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+
+	if (!santacruz_at_once(level_us, last_us))
+		return false;
+	sc->run = 1;
+	santacruz_set_window(sk, tcp_snd_cwnd(tcp_sk(sk)));
+	return true;
+}
+
 /* The whole round had to wait: the pipe was full with what was sent then */
 static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, s32 op,
 				    u32 last_pkts)
@@ -932,18 +957,23 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 more = sc->lv.sent_pkts - min(sc->lv.sent_pkts, last_pkts);
 	u32 due_us = fixed_mul_div(more, sc->lv.pkts_ns, 1000);
+	bool held = sc->run;
 
 	/* Twice as much in flight, and it waits no longer */
 	sc->of_path = level_us <= last_us + due_us / 4;
 	if (level_us <= santacruz_startup_us(sc))
 		sc->sudden = SANTACRUZ_GRADUAL;
-	else if (last_us < level_us / 4)
+	else if (santacruz_at_once(level_us, last_us))
 		sc->sudden = SANTACRUZ_IN_STARTUP;
 	santacruz_startup_longer(sc, level_us, last_us);
+	sc->run = 0;
+	if (held)
+		santacruz_set_window(sk, SANTACRUZ_LAW_WINDOW_MAX);
 	if (santacruz_startup_reached(sk)) {
 		santacruz_end_startup(sk);
 	} else if (santacruz_n(sc) > op && !sc->of_path &&
-		   level_us > santacruz_startup_us(sc)) {
+		   level_us > santacruz_startup_us(sc) &&
+		   (held || !santacruz_startup_holds(sk, level_us, last_us))) {
 		santacruz_set_window(sk, tcp_snd_cwnd(tp));
 		santacruz_end_startup(sk);
 		sc->before = sc->window;
@@ -985,7 +1015,10 @@ static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs
 	window = min(window, SANTACRUZ_LAW_WINDOW_MAX);
 	window += santacruz_law_op(window, santacruz_milli_to_q8(READ_ONCE(n_op)))
 		  >> QUEUE_PKTS_SHIFT;
-	santacruz_set_window(sk, max_t(u32, window, max(rs->delivered, 0)));
+	/* No link is slower than what it has carried in a round trip */
+	if (rs->delivered <= 0 || window < rs->delivered)
+		return;
+	santacruz_set_window(sk, window);
 	cc_window_want_pacing(sk);
 }
 

@@ -69,6 +69,13 @@ static inline void forward_level_reset(struct forward_level *e)
 	e->varies = 0;
 }
 
+/* The offset on the empty path is known */
+static inline void forward_level_prime(struct forward_level *e, u32 off_us)
+{
+	e->primed = 1;
+	e->base_us = off_us;
+}
+
 /**
  * forward_level_sample() - account for one ACK
  * @e: estimator
@@ -78,10 +85,8 @@ static inline void forward_level_reset(struct forward_level *e)
 static inline void forward_level_sample(struct forward_level *e, u32 off_us,
 					u32 sent_pkts)
 {
-	if (!e->primed) {
-		e->primed = 1;
-		e->base_us = off_us;
-	}
+	if (!e->primed)
+		forward_level_prime(e, off_us);
 	if (e->fresh && (s32)(off_us - e->min_us) >= 0)
 		return;
 	e->fresh = 1;

@@ -258,13 +258,22 @@ static inline bool loss_delay_lost(struct loss_delay *e, u32 wait_us, u32 min_us
 }
 
 /**
+ * loss_delay_clear() - the losses are known to be the link's
+ * @e: estimator
+ */
+static inline bool loss_delay_clear(const struct loss_delay *e)
+{
+	return loss_delay_share(e) > LOSS_DELAY_LINK_CLEAR;
+}
+
+/**
  * loss_delay_often() - a full queue may lose packets more often than a link
  * @e: estimator
  */
 static inline bool loss_delay_often(const struct loss_delay *e)
 {
 	return e->gap_pkts >> LOSS_DELAY_GAP_SHIFT < LOSS_DELAY_OFTEN_PKTS &&
-	       loss_delay_share(e) <= LOSS_DELAY_LINK_CLEAR;
+	       !loss_delay_clear(e);
 }
 
 /**
@@ -273,7 +282,7 @@ static inline bool loss_delay_often(const struct loss_delay *e)
  */
 static inline bool loss_delay_heavy(const struct loss_delay *e)
 {
-	u32 doubt = loss_delay_share(e) <= LOSS_DELAY_LINK_CLEAR;
+	u32 doubt = !loss_delay_clear(e);
 
 	return e->lost > LOSS_DELAY_CHANCE + (e->pkts >> doubt) / LOSS_DELAY_CEILING ||
 	       loss_delay_often(e);

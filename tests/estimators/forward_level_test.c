@@ -249,6 +249,24 @@ static void test_learn(void)
 	EXPECT_EQ(e.base_us, 3000, "never raised by that");
 }
 
+/* The first packet may have waited: where the base is known, that is a level */
+static void test_base_is_known(void)
+{
+	u32 wait_us[PKTS];
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		struct forward_level e = { 0 };
+		u32 off_us = prng_u32();
+
+		draw_waits(wait_us, 1, 1U << 20);
+		forward_level_prime(&e, off_us);
+		EXPECT_TRUE(!forward_level_round(&e), "no packet yet");
+		send_round(&e, off_us, wait_us, PKTS);
+		EXPECT_EQ(e.level_us, least_of(wait_us, PKTS), "base %u", off_us);
+	}
+}
+
 static const struct tap_case cases[] = {
 	{ "the level is the least wait, clocks anywhere", test_level_is_the_least },
 	{ "the base follows the least delay", test_base_follows_down },
@@ -259,6 +277,7 @@ static const struct tap_case cases[] = {
 	{ "our own queue is no noise", test_own_queue_is_no_noise },
 	{ "a queue answers what is in flight, a path does not", test_whose_level },
 	{ "the mean of a path that varies", test_learn },
+	{ "a base that is known", test_base_is_known },
 };
 
 TAP_MAIN(cases)

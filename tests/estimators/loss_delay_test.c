@@ -488,6 +488,29 @@ static void test_known_to_be_empty(void)
 	EXPECT_TRUE(loss_delay_heavy(&e), "the ceiling holds all the same");
 }
 
+/* Losses below the mean, round after round, make it clear; at first, and above it, nothing is */
+static void test_clear(void)
+{
+	struct loss_delay e = { 0 };
+	u32 i;
+
+	loss_delay_init(&e);
+	EXPECT_TRUE(!loss_delay_clear(&e), "nothing is lost");
+	send_round(&e, QUEUE_US, 0);
+	send_round(&e, 0, 0);
+	for (i = 1; i <= 12; i++) {
+		loss_delay_lost(&e, 0, BASE_US, GAP_US, 1, false, false);
+		EXPECT_EQ(loss_delay_clear(&e), i >= 3, "%u rounds below the mean", i);
+		loss_delay_round(&e, 0, OWN_US, WINDOW);
+	}
+	for (i = 1; i <= 24; i++) {
+		loss_delay_sample(&e, QUEUE_US, WINDOW, false, 0);
+		loss_delay_lost(&e, QUEUE_US + 1, BASE_US, GAP_US, 1, false, false);
+		loss_delay_round(&e, 0, OWN_US, WINDOW);
+	}
+	EXPECT_TRUE(!loss_delay_clear(&e), "24 rounds above it");
+}
+
 static const struct tap_case cases[] = {
 	{ "no queue seen: the link's", test_no_queue_seen },
 	{ "losses of a full queue", test_full_queue },
@@ -510,6 +533,7 @@ static const struct tap_case cases[] = {
 	{ "a queue that is known to be empty", test_known_to_be_empty },
 	{ "whose losses are is open at first", test_open },
 	{ "losses of a window that doubles", test_doubling },
+	{ "losses that are clearly the link's", test_clear },
 };
 
 TAP_MAIN(cases)

@@ -55,6 +55,8 @@ PROOF(sample)
 	      (was.fresh && was.min_us == off_us));
 	forward_level_reset(&e);
 	CHECK(!e.primed && !e.fresh);
+	forward_level_prime(&e, off_us);
+	CHECK(e.primed && !e.fresh && e.base_us == off_us);
 }
 
 PROOF(round)

@@ -118,6 +118,7 @@ PROOF(judge)
 	CHECK(!loss_delay_often(&e) || e.gap_pkts < LOSS_DELAY_OFTEN_PKTS << LOSS_DELAY_GAP_SHIFT);
 	CHECK(loss_delay_share(&e) >= LOSS_DELAY_FLOOR && loss_delay_share(&e) <= LOSS_DELAY_ONE);
 	CHECK(!loss_delay_open(&e) || e.hole_near);
+	CHECK(!loss_delay_clear(&e) || (loss_delay_of_link(&e) && !loss_delay_often(&e)));
 }
 
 PROOF(answered)

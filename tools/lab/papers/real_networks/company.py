@@ -21,13 +21,7 @@ QUEUES: dict[str, tuple[Any, ...]] = {m.QUEUE_BDP: (0.5, 1, 4), m.WAYS_DELAY: (1
 # Scenario, what, swept, why not, its cost
 COMPANY = {
     "": ("1 CUBIC or 1 BBR, 20 Mbit/s", BESIDE | QUEUES, f"{causes.LIKE_CUBIC}; {causes.HALF_OF_THE_TIME}", 45),
-    "@two": (
-        "2 CUBIC, 20 Mbit/s",
-        QUEUES,
-        "1 BDP, 100 ms: seeds 1 to 4 have 0.53, 0.70, 0.63, 0.61 of a fair share (0.68, 0.65, 0.71, 0.66 if losses "
-        "that tell were answered from the first one on)",
-        25,
-    ),
+    "@two": ("2 CUBIC, 20 Mbit/s", QUEUES, "", 25),
 }
 
 

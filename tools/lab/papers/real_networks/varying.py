@@ -69,8 +69,7 @@ m.each(
     "the path's delay grows by 5 to 200 ms: from 10 s after 0.9 of the link, p95 of queueing at most 25 ms",
     [m.Points("delay-step", {"event.0.way": WAYS, "event.0.delay_ms": (25, 32, 35, 40, 50, 60, 120, 220)})],
     recovers,
-    cause=f"+5 ms: {causes.OWN_RATE} (1.47 ms for a packet of 1 ms); +200 ms both ways: {causes.OVERSHOOTS} (97 "
-    "packets lost, then as CUBIC)",
+    cause=f"+5 ms: {causes.OWN_RATE} (1.47 ms for a packet of 1 ms)",
     cost_s=25,
 )
 m.each(
@@ -216,7 +215,8 @@ _sweep(
 _sweep(
     "sweep",
     draws.DRAWS,
-    "of the worst, by traces: slow start that ended at a tenth of the pipe, by a rate that jitter has made or as the "
-    "path got longer, and 20 round trips to grow then (d021, d013, d061, d025, d046); the others were not traced",
+    "of the worst, by traces: competitive mode by mistake, where jitter is a quarter of the round trip or a step "
+    "hides in it (d060, d009); large pipes whose slow start jitter holds back (d013, d159, d061); a window past the "
+    "end of a path whose queue is a twentieth of it (d177, d022); small windows whose losses do not tell (d173)",
     cost_s=600,
 )
