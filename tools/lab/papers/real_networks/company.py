@@ -101,6 +101,6 @@ def right_in(e: Evidence, run: RunKey) -> tuple[float, float]:
 )
 def mix(e: Evidence) -> Verdict:
     """The mean over the seeds; one is a matter of chance."""
-    right, beside_bbr = zip(*(right_in(e, run) for run in MIXES), strict=True)
+    right, beside_bbr = map(list, zip(*(right_in(e, run) for run in MIXES), strict=True))
     text = f"right in {np.mean(right):.2f} of the time, by seed {row(right)}; beside BBR of fair {row(beside_bbr)}"
     return Verdict(float(np.mean(right)) >= LEAST_OF_TIME, text)
