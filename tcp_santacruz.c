@@ -285,7 +285,9 @@ static u32 santacruz_burst_pkts(const struct sock *sk)
 static s32 santacruz_op(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
-	s32 op = santacruz_law_op(sc->window, santacruz_milli_to_q8(READ_ONCE(n_op)));
+	/* Slow start has no window to reach yet */
+	u32 window = min_t(u32, sc->window, tcp_snd_cwnd(tcp_sk(sk)));
+	s32 op = santacruz_law_op(window, santacruz_milli_to_q8(READ_ONCE(n_op)));
 	u32 noise_us = forward_level_noise_us(&sc->lv);
 	s32 spread = santacruz_queue(sc, noise_us - min(noise_us, santacruz_tick_us(sc)));
 
