@@ -509,8 +509,11 @@ static bool hybla_path_round(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	u32 near_us = hybla_wait_us(h) / HYBLA_NEAR;
+	bool anew = cc_path_round(sk, &h->path, &h->wnd, near_us, near_us);
 
-	return cc_path_round(sk, &h->path, &h->wnd, near_us, near_us);
+	/* What ACKs wait for on their way is part of a longer path, and of its mean */
+	rtt_mean_at_least(&h->rtt, h->path.min_us);
+	return anew;
 }
 
 static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
@@ -518,6 +521,7 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 	struct hybla *h = inet_csk_ca(sk);
 
 	if (!h->first) {
+		full_queue_catch_up(&h->full);
 		full_queue_round(&h->full, lost, size);
 		full_queue_size(&h->full, size);
 		hybla_share_set_full(&h->share, full_queue_is_it(&h->full));
@@ -527,6 +531,7 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 	/* How losses lay on the path before says nothing of this one, nor what that carried */
 	h->settled = false;
 	hybla_share_set_full(&h->share, false);
+	hybla_share_full(&h->share, TCP_INFINITE_SSTHRESH);
 	hybla_seek(sk);
 }
 

@@ -11,9 +11,14 @@
 #include "cc_window.h"
 #include "minrtt_probe.h"
 
-/* Waits up to this long count as no queue at least, on a short path this part of it */
+/*
+ * Waits up to this long count as no queue at least, on a short path this part of it; on a long
+ * one a 16th, what slow start puts there before it is seen (HYBLA_SEEK), up to twice as long
+ */
 #define CC_PATH_WAIT_US		4000U
 #define CC_PATH_WAIT		4
+#define CC_PATH_WAIT_LONG	16
+#define CC_PATH_WAIT_MAX_US	(2 * CC_PATH_WAIT_US)
 /* A probe holds the window down by this part, and by the queue */
 #define CC_PATH_HOLD		8
 /* ... but to no fewer segments: with two a lost ACK leaves nothing to clock by (as BBR) */
@@ -27,7 +32,9 @@
  */
 static inline u32 cc_path_least_us(const struct minrtt_probe *p)
 {
-	return min(CC_PATH_WAIT_US, p->min_us / CC_PATH_WAIT);
+	return clamp(p->min_us / CC_PATH_WAIT_LONG,
+		     min(CC_PATH_WAIT_US, p->min_us / CC_PATH_WAIT),
+		     CC_PATH_WAIT_MAX_US);
 }
 
 /**
@@ -214,8 +221,8 @@ static inline bool cc_path_round(struct sock *sk, struct minrtt_probe *p,
 	return_path_round(&p->back, (u32)tp->tcp_mstamp, p->min_us);
 	event = minrtt_probe_round(p, least_us, wait_us);
 	if (event == MINRTT_PROBE_LONGER) {
-		anew = p->min_us - min_us > min_us / CC_PATH_ANEW;
 		cc_path_longer(tp, p);
+		anew = p->min_us - min_us > min_us / CC_PATH_ANEW;
 	}
 	if (event == MINRTT_PROBE_BEGIN &&
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)

@@ -32,13 +32,14 @@
 /* Less than two units above the mean is noise: 0.3 ms at 40 ms */
 #define FULL_QUEUE_NOISE	2U
 /*
- * Evidence in bits: half of a link's losses lie above the mean wait, 15 of 16 of a full
- * queue's, so that one above is 15/8 times as likely with a full queue, and one below an
- * eighth. Bounded, since a path may change: twelve losses in a row lead from the lower
- * bound to the verdict, one in 2^12 of a link's by chance.
+ * Evidence in units of 2/3 of a bit: six of ten of a link's losses lie above the mean wait
+ * (waits are skewed, and the pair beside a gap spans one packet more than others), 15 of 16 of
+ * a full queue's, so that one above is 1.6 times as likely with a full queue, and one below
+ * 1/6. Bounded, since a path may change: twelve losses in a row lead from the lower bound to
+ * the verdict, one in 460 of a link's by chance.
  */
 #define FULL_QUEUE_ABOVE	1
-#define FULL_QUEUE_BELOW	3
+#define FULL_QUEUE_BELOW	4
 #define FULL_QUEUE_MAX		8
 #define FULL_QUEUE_IS		3
 #define FULL_QUEUE_MAY		1
@@ -55,7 +56,7 @@
  * @last: latest wait
  * @edge: the pair beside the latest gap, the latest where nothing is missing
  * @high: longest wait of two in a row of late
- * @bits: evidence of a full queue, +-FULL_QUEUE_MAX
+ * @bits: evidence of a full queue, in units of 2/3 of a bit, +-FULL_QUEUE_MAX
  * @low: shortest pair of the open round
  * @rate: share of the packets lost of late, Q16
  * @shift: the mean is of 2^FULL_QUEUE_PKTS_SHIFT times 2^shift

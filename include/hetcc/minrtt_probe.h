@@ -2,10 +2,10 @@
 /*
  * Minimum round trip of a path that may get longer, by probes.
  *
- * A smaller round trip counts at once. A longer path looks like a queue
- * that does not go away. So when no packet came near the minimum for some
- * rounds, the sender holds its window a round long below what the path takes
- * without a queue, and looks at the round after that:
+ * A smaller round trip counts at once. A longer path looks like a queue that does
+ * not go away. So when no packet came near the minimum for some rounds, or all wait
+ * long from one round to the next, the sender holds its window a round long below what
+ * the path takes without a queue, and looks at the round after that:
  *
  *  - near the minimum: the queue was the sender's own, and is gone;
  *  - longer, and as long as at the probe before: the path is longer;
@@ -26,6 +26,8 @@
 /* Rounds before a probe, after one that found a longer path, and after others */
 #define MINRTT_PROBE_ROUNDS	4
 #define MINRTT_PROBE_AGAIN	2
+/* A queue grows round by round: one that is so many times a wait at once may be the path */
+#define MINRTT_PROBE_AT_ONCE	4
 #define MINRTT_PROBE_REST	16
 /* ... which doubles so often at most */
 #define MINRTT_PROBE_EVERY_MAX	2
@@ -202,6 +204,14 @@ minrtt_probe_judge(struct minrtt_probe *p, u32 round_us, u32 same_us)
 	return MINRTT_PROBE_OTHERS;
 }
 
+/* Nothing stood in the round before, and now much does: looked at without delay */
+static inline bool minrtt_probe_at_once(const struct minrtt_probe *p,
+					u32 round_us, u32 wait_us)
+{
+	return !p->stood && !p->seen_us && !p->probing && !p->cut &&
+	       (round_us - p->min_us) / MINRTT_PROBE_AT_ONCE > wait_us;
+}
+
 /**
  * minrtt_probe_round() - a round is over
  * @p: state
@@ -225,6 +235,8 @@ static inline enum minrtt_probe_event minrtt_probe_round(struct minrtt_probe *p,
 	p->dev = MINRTT_PROBE_DEV_MAX;
 	if (round_us == MINRTT_PROBE_NONE)
 		return MINRTT_PROBE_GO_ON;
+	if (minrtt_probe_at_once(p, round_us, wait_us))
+		p->left = 1;
 	p->stood = round_us - p->min_us > wait_us;
 	/* Its first round empties the queue */
 	if (probed && --p->left)

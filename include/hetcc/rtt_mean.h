@@ -75,6 +75,17 @@ static inline void rtt_mean_begin(struct rtt_mean *m, u32 rtt_us)
 }
 
 /**
+ * rtt_mean_at_least() - a way that was not in it has become part of the round trip
+ * @m: state
+ * @rtt_us: the mean is at least so long, if it is known; cut to RTT_MEAN_MAX_US
+ */
+static inline void rtt_mean_at_least(struct rtt_mean *m, u32 rtt_us)
+{
+	if (m->mean)
+		m->mean = max(m->mean, min(rtt_us, RTT_MEAN_MAX_US) << RTT_MEAN_SHIFT);
+}
+
+/**
  * rtt_mean_is_due() - is a sample due?
  * @delivered: packets delivered so far, wraps at 2^32
  * @pkts: of these by the latest ACK

@@ -41,6 +41,14 @@ static enum minrtt_probe_event path_round(struct minrtt_probe *p, u32 rtt_us)
 	return end_round(p, WAIT_US);
 }
 
+/* What stands has grown in a round, and no further than a queue does */
+static u32 grown_us(const struct minrtt_probe *p, u32 rtt_us)
+{
+	u32 most_us = p->min_us + MINRTT_PROBE_AT_ONCE * WAIT_US;
+
+	return p->stood || p->min_us == MINRTT_PROBE_NONE ? rtt_us : min(rtt_us, most_us);
+}
+
 /* Return: rounds of @rtt_us until a probe opens, with the one that opens it */
 static u32 until_probe(struct minrtt_probe *p, u32 rtt_us)
 {
@@ -48,7 +56,7 @@ static u32 until_probe(struct minrtt_probe *p, u32 rtt_us)
 	u32 rounds;
 
 	for (rounds = 0; rounds < 1000 && event == MINRTT_PROBE_GO_ON; rounds++)
-		event = path_round(p, rtt_us);
+		event = path_round(p, grown_us(p, rtt_us));
 	EXPECT_EQ(event, MINRTT_PROBE_BEGIN, "after %u rounds", rounds);
 	EXPECT_EQ(p->probing, true, "it is open");
 	return rounds;
@@ -138,8 +146,8 @@ static void test_longer(void)
 
 	for (i = 0; i < ARRAY_SIZE(words); i++) {
 		EXPECT_EQ(p.min_us, RTT_US, "before round %u", i + 1);
-		EXPECT_EQ(path_round(&p, 2 * RTT_US), words[i], "round %u",
-			  i + 1);
+		EXPECT_EQ(path_round(&p, grown_us(&p, 2 * RTT_US)), words[i],
+			  "round %u", i + 1);
 	}
 	EXPECT_EQ(p.min_us, 2 * RTT_US, "raised");
 	expect_known(&p, 4, "raised");
@@ -222,8 +230,8 @@ static void test_count_begins_anew(void)
 
 	for (i = 0; i < 300; i++) {
 		for (far = 0; far < i % 4; far++)
-			EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_GO_ON,
-				  "%u rounds", far + 1);
+			EXPECT_EQ(path_round(&p, grown_us(&p, 2 * RTT_US)),
+				  MINRTT_PROBE_GO_ON, "%u rounds", far + 1);
 		EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "near");
 		expect_known(&p, 4, "near");
 	}
@@ -239,8 +247,8 @@ static void expect_rest_goes_on(u32 far)
 	until_probe(&p, 2 * RTT_US);
 	EXPECT_EQ(probe(&p, RTT_US), MINRTT_PROBE_EMPTY, "probe");
 	for (i = 0; i < far; i++)
-		EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_GO_ON,
-			  "%u of %u", i + 1, far);
+		EXPECT_EQ(path_round(&p, grown_us(&p, 2 * RTT_US)),
+			  MINRTT_PROBE_GO_ON, "%u of %u", i + 1, far);
 	for (i = 0; i < 3; i++) {
 		EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "near");
 		expect_known(&p, left, "near");
@@ -424,8 +432,8 @@ static void test_no_samples(void)
 		for (k = 0; k < 300; k++)
 			EXPECT_EQ(end_round(&p, WAIT_US),
 				  MINRTT_PROBE_GO_ON, "before round %u", i + 1);
-		EXPECT_EQ(path_round(&p, 2 * RTT_US), words[i], "round %u",
-			  i + 1);
+		EXPECT_EQ(path_round(&p, grown_us(&p, 2 * RTT_US)), words[i],
+			  "round %u", i + 1);
 	}
 	EXPECT_EQ(p.left, 2, "until the next probe");
 	EXPECT_EQ(p.min_us, RTT_US, "minimum");
@@ -681,7 +689,7 @@ static void test_cut(void)
 {
 	struct minrtt_probe p = fresh(RTT_US);
 
-	path_round(&p, 2 * RTT_US);
+	path_round(&p, grown_us(&p, 2 * RTT_US));
 	EXPECT_EQ(cut_rounds(&p, RTT_US + WAIT_US), MINRTT_PROBE_EMPTY, "own");
 	expect_known(&p, MINRTT_PROBE_REST, "own");
 	EXPECT_TRUE(!minrtt_probe_is_open(&p), "own");
@@ -734,6 +742,26 @@ static void test_same_deviation(void)
 	}
 }
 
+/* What stands from one round to the next may be the path: six rounds then, not ten */
+static void test_at_once(void)
+{
+	u32 most_us = RTT_US + MINRTT_PROBE_AT_ONCE * WAIT_US;
+	struct minrtt_probe p = fresh(RTT_US);
+
+	EXPECT_EQ(path_round(&p, most_us + MINRTT_PROBE_AT_ONCE - 1), MINRTT_PROBE_GO_ON,
+		  "a queue that grows");
+	EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "gone");
+	EXPECT_EQ(path_round(&p, most_us + MINRTT_PROBE_AT_ONCE), MINRTT_PROBE_BEGIN, "at once");
+	EXPECT_EQ(probe(&p, RTT_US), MINRTT_PROBE_EMPTY, "the sender's own");
+	EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_BEGIN, "whatever the rest");
+	EXPECT_EQ(probe(&p, 2 * RTT_US), MINRTT_PROBE_OTHERS, "first");
+	EXPECT_EQ(next_probe(&p, 3 * RTT_US, 2), MINRTT_PROBE_OTHERS, "others'");
+	/* It does not stand, nor has it been gone: what others fill comes and goes */
+	add(&p, RTT_US + 3 * WAIT_US);
+	EXPECT_EQ(minrtt_probe_round(&p, WAIT_US, 3 * WAIT_US), MINRTT_PROBE_GO_ON, "less");
+	EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_GO_ON, "the rest goes on");
+}
+
 static const struct tap_case cases[] = {
 	{ "a round that a delayed ACK ends counts for nothing", test_neither },
 	{ "waits that deviations explain", test_deviation },
@@ -767,6 +795,7 @@ static const struct tap_case cases[] = {
 	{ "half of the window is a probe", test_cut },
 	{ "until when it is not known what stands", test_open },
 	{ "two probes differ by half of what deviations explain", test_same_deviation },
+	{ "what stands at once", test_at_once },
 };
 
 TAP_MAIN(cases)

@@ -158,6 +158,24 @@ static void test_edges(void)
 	}
 }
 
+/* A longer way: not below, not above, and what is not known stays so */
+static void test_at_least(void)
+{
+	struct rtt_mean m = fresh(RTT_US);
+
+	rtt_mean_at_least(&m, RTT_US - 1);
+	EXPECT_EQ(rtt_mean_us(&m), RTT_US, "it is");
+	m.dev_us = 7;
+	rtt_mean_at_least(&m, RTT_US + 1);
+	EXPECT_EQ(rtt_mean_us(&m), RTT_US + 1, "raised");
+	EXPECT_EQ(m.dev_us, 7, "deviation");
+	rtt_mean_at_least(&m, U32_MAX);
+	EXPECT_EQ(rtt_mean_us(&m), RTT_MEAN_MAX_US, "the largest");
+	m = fresh(0);
+	rtt_mean_at_least(&m, RTT_US);
+	EXPECT_EQ(rtt_mean_us(&m), 0, "not known");
+}
+
 static const struct tap_case cases[] = {
 	{ "before and after the first", test_begin },
 	{ "settles from both sides", test_settles },
@@ -166,6 +184,7 @@ static const struct tap_case cases[] = {
 	{ "32 samples of a window", test_due },
 	{ "jitter is told from a queue", test_jitter },
 	{ "edges and any input", test_edges },
+	{ "a way that was not in it", test_at_least },
 };
 
 TAP_MAIN(cases)

@@ -55,6 +55,14 @@ PROOF(round)
 	CHECK(event != MINRTT_PROBE_BEGIN || (p.probing && !was.probing));
 }
 
+PROOF(at_once)
+{
+	struct minrtt_probe p = any_state();
+
+	ASSUME(is_state(&p));
+	CHECK(!minrtt_probe_at_once(&p, p.round_us, nondet_u32()) || !p.stood);
+}
+
 PROOF(cut)
 {
 	struct minrtt_probe p = any_state(), was = p;

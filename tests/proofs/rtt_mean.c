@@ -36,6 +36,16 @@ PROOF(add)
 	      m.mean <= max(was.mean, rtt) : m.mean == rtt);
 }
 
+PROOF(at_least)
+{
+	struct rtt_mean m = any_state(), was = m;
+	u32 rtt_us = nondet_u32();
+
+	rtt_mean_at_least(&m, rtt_us);
+	CHECK(m.dev_us == was.dev_us && m.mean >= was.mean);
+	CHECK(!was.mean || rtt_mean_us(&m) >= min(rtt_us, RTT_MEAN_MAX_US));
+}
+
 PROOF(due)
 {
 	u32 pkts = nondet_u32(), wnd = nondet_u32();
