@@ -13,11 +13,11 @@
 
 /*
  * Waits up to this long count as no queue at least, on a short path this part of it; on a long
- * one a 16th, what slow start puts there before it is seen (HYBLA_SEEK), up to twice as long
+ * one half of what slow start puts there before it is seen (HYBLA_SEEK), up to twice as long
  */
 #define CC_PATH_WAIT_US		4000U
 #define CC_PATH_WAIT		4
-#define CC_PATH_WAIT_LONG	16
+#define CC_PATH_WAIT_LONG	32
 #define CC_PATH_WAIT_MAX_US	(2 * CC_PATH_WAIT_US)
 /* A probe holds the window down by this part, and by the queue */
 #define CC_PATH_HOLD		8
