@@ -26,11 +26,11 @@
 /* Rounds before a probe, after one that found a longer path, and after others */
 #define MINRTT_PROBE_ROUNDS	4
 #define MINRTT_PROBE_AGAIN	2
-/* A queue grows round by round: one that is so many times a wait at once may be the path */
-#define MINRTT_PROBE_AT_ONCE	4
 #define MINRTT_PROBE_REST	16
 /* ... which doubles so often at most */
 #define MINRTT_PROBE_EVERY_MAX	2
+/* A queue grows round by round: one that is so many times a wait at once may be the path */
+#define MINRTT_PROBE_AT_ONCE	4
 /* Not known: any wait may be one of the path's own */
 #define MINRTT_PROBE_DEV_MAX	31
 /* A probe: one round to empty the queue, one to measure */

@@ -58,9 +58,11 @@ PROOF(round)
 PROOF(at_once)
 {
 	struct minrtt_probe p = any_state();
+	u32 wait_us = nondet_u32();
 
 	ASSUME(is_state(&p));
-	CHECK(!minrtt_probe_at_once(&p, p.round_us, nondet_u32()) || !p.stood);
+	CHECK(!minrtt_probe_at_once(&p, p.round_us, wait_us) ||
+	      (!p.stood && p.round_us - p.min_us > wait_us));
 }
 
 PROOF(cut)
