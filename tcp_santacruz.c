@@ -12,8 +12,8 @@
  * seen (base). level / service time = n, packets in the queue (equation 2).
  *
  * Law, once a round trip:
- *	n < op - delta	raise the window by 1, 2, 4... packets, W/4 at most; after a
- *			congestion half of the way to the window of before
+ *	n < op - delta	raise the window by 1, 2, 4... packets, W/4 at most; in noise by
+ *			half of op - n; after a congestion half way to the window of before
  *	n > op + delta	lower it by n - op, by half at most, to three bursts at least
  *	op = max(n_op, sqrt(W)/4) + own burst + what the level moves by itself
  *
@@ -603,11 +603,19 @@ static void santacruz_reduce(struct sock *sk)
 		sc->before = sc->window;
 }
 
+/* The level moves by more than n_op packets: it says nothing of so few */
+static bool santacruz_noisy(const struct santacruz *sc)
+{
+	return santacruz_queue(sc, forward_level_moves_us(&sc->lv)) >=
+	       santacruz_milli_to_q8(READ_ONCE(n_op));
+}
+
 /*
- * In steps of 1, 2, 4...; after a congestion half of the way to the window of before, and not
- * beyond CUBIC's as long as losses are congestion.
+ * In steps of 1, 2, 4...; where the level is noise by half of what is missing too; after a
+ * congestion half of the way to the window of before, and not beyond CUBIC's as long as losses
+ * are congestion.
  */
-static u32 santacruz_target(const struct sock *sk, bool shows)
+static u32 santacruz_target(const struct sock *sk, bool shows, s32 missing)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -618,6 +626,7 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 	u32 step = santacruz_law_raise(sc->window, shows, sc->run, cautious);
 	u32 window;
 
+	step = max(step, santacruz_law_deficit(sc->window, sc->lv.sent_pkts, missing, cautious));
 	if (!cautious) {
 		if (sc->window < sc->prior)
 			step = clamp_t(u32, (sc->prior - sc->window) / 2, 1, step);
@@ -633,7 +642,8 @@ static u32 santacruz_target(const struct sock *sk, bool shows)
 static void santacruz_raise(struct sock *sk, s32 op)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	bool shows;
+	s32 missing = op - santacruz_n(sc);
+	bool shows = !sc->compete && missing <= santacruz_milli_to_q8(READ_ONCE(n_op)) / 2;
 
 	if (sc->lowering)
 		sc->run = 0;
@@ -641,9 +651,8 @@ static void santacruz_raise(struct sock *sk, s32 op)
 	sc->sudden = SANTACRUZ_GRADUAL;
 	if (sc->reduced || !tcp_is_cwnd_limited(sk))
 		return;
-	op -= santacruz_milli_to_q8(READ_ONCE(n_op)) / 2;
-	shows = !sc->compete && santacruz_n(sc) >= op;
-	santacruz_set_window(sk, santacruz_target(sk, shows));
+	santacruz_set_window(sk, santacruz_target(sk, shows,
+						  santacruz_noisy(sc) ? missing : 0));
 	/* Beyond the window of before nothing is known */
 	sc->run = sc->window == sc->prior ? 0 : min(sc->run + 1, SANTACRUZ_RUN_MAX);
 }
@@ -848,13 +857,6 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 						     santacruz_burst_pkts(sk)));
 }
 
-/* The level moves by more than n_op packets: it says nothing of so few */
-static bool santacruz_noisy(const struct santacruz *sc)
-{
-	return santacruz_queue(sc, forward_level_moves_us(&sc->lv)) >=
-	       santacruz_milli_to_q8(READ_ONCE(n_op));
-}
-
 /* A link's loss changes nothing. Congestion although n_op wait, no more: others fill the queue */
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 {
@@ -909,6 +911,13 @@ static u32 santacruz_startup_us(const struct santacruz *sc)
 {
 	return max(min(sc->min_us >> SANTACRUZ_STARTUP_SHIFT, SANTACRUZ_STARTUP_MAX_US),
 		   forward_level_moves_us(&sc->lv));
+}
+
+/* Half of that, but for the 16 ms: on a long path less than those is jitter of one packet */
+static u32 santacruz_startup_begins_us(const struct santacruz *sc)
+{
+	return max(min(sc->min_us >> (SANTACRUZ_STARTUP_SHIFT + 1), SANTACRUZ_STARTUP_MAX_US),
+		   forward_level_moves_us(&sc->lv) / 2);
 }
 
 /*
@@ -984,6 +993,23 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 }
 
 /*
+ * No link is slower than what it has carried in a round trip. A pipe that holds more than is
+ * in flight has no queue. While a delay is asked whether it answers, nothing more is sent.
+ */
+static bool santacruz_startup_credible(const struct sock *sk, const struct rate_sample *rs,
+				       u32 window)
+{
+	const struct santacruz *sc = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (rs->delivered <= 0 || window < rs->delivered)
+		return false;
+	if (window < tcp_snd_cwnd(tp) && window > tcp_packets_in_flight(tp))
+		return false;
+	return !sc->run || window <= sc->window;
+}
+
+/*
  * Packets that queue behind each other leave at the link's rate. They do where the delay
  * rises by a quarter of the time at least (slow start sends twice as fast as a full link
  * carries) and neither falls nor jumps by more than within a burst: jitter does.
@@ -996,7 +1022,7 @@ static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs
 	u32 now_us = (u32)tp->tcp_mstamp;
 	u32 pkts = tp->delivered - sc->ref_pkts, us = now_us - sc->ref_us;
 	u32 delay_us = forward_level_delay_us(&sc->lv, off_us);
-	u32 empty_us = santacruz_startup_us(sc) / 2 + santacruz_tick_us(sc);
+	u32 empty_us = santacruz_startup_begins_us(sc) + santacruz_tick_us(sc);
 	u32 burst_us = fixed_mul_div(us, santacruz_burst_pkts(sk), max(pkts, 1U));
 	u32 moved_us = max(delay_us, sc->left_us) - min(delay_us, sc->left_us);
 	u32 ns, window;
@@ -1017,8 +1043,7 @@ static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs
 	window = min(window, SANTACRUZ_LAW_WINDOW_MAX);
 	window += santacruz_law_op(window, santacruz_milli_to_q8(READ_ONCE(n_op)))
 		  >> QUEUE_PKTS_SHIFT;
-	/* No link is slower than what it has carried in a round trip */
-	if (rs->delivered <= 0 || window < rs->delivered)
+	if (!santacruz_startup_credible(sk, rs, window))
 		return;
 	santacruz_set_window(sk, window);
 	cc_window_want_pacing(sk);

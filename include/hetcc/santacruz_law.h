@@ -58,6 +58,12 @@ static inline s32 santacruz_law_widen(s32 op, u32 burst, s32 noise)
 	return op + max_t(s32, noise - QUEUE_PKTS_ONE, 0);
 }
 
+/* A window grows by so much in a round at most */
+static inline u32 santacruz_law_most(u32 window, bool cautious)
+{
+	return window >> (cautious ? SANTACRUZ_LAW_CAUTIOUS_SHIFT : SANTACRUZ_LAW_RAISE_SHIFT);
+}
+
 /**
  * santacruz_law_raise() - how far to raise the window
  * @window: packets
@@ -74,12 +80,31 @@ static inline s32 santacruz_law_widen(s32 op, u32 burst, s32 noise)
 static inline u32 santacruz_law_raise(u32 window, bool shows, u32 run,
 				      bool cautious)
 {
-	u32 most = window >> (cautious ? SANTACRUZ_LAW_CAUTIOUS_SHIFT :
-					 SANTACRUZ_LAW_RAISE_SHIFT);
-
 	if (shows)
 		return 1;
-	return max_t(u32, min_t(u32, 1U << min_t(u32, run, 24), most), 1);
+	return max_t(u32, min_t(u32, 1U << min_t(u32, run, 24),
+				santacruz_law_most(window, cautious)), 1);
+}
+
+/**
+ * santacruz_law_deficit() - how far to raise the window where the level is noise
+ * @window: packets
+ * @sent: packets in flight when the packet was sent that met the queue, at most 2^31
+ * @missing: queue below the operating point, Q8 packets; 0: not to be believed
+ * @cautious: there was congestion
+ *
+ * What chance puts above the operating point lowers the window by all of it
+ * (santacruz_law_lower()). Without the same the other way a window shrinks for ever that
+ * only noise moves. Half, as all flows of a queue see the same at a time.
+ *
+ * Return: packets, at most a part of @window.
+ */
+static inline u32 santacruz_law_deficit(u32 window, u32 sent, s32 missing, bool cautious)
+{
+	u32 right = sent + ((u32)max_t(s32, missing, 0) >> QUEUE_PKTS_SHIFT);
+
+	return min_t(u32, (right - min(right, window)) / 2,
+		     santacruz_law_most(window, cautious));
 }
 
 /**

@@ -53,6 +53,20 @@ static void test_raise(void)
 	}
 }
 
+static void test_deficit(void)
+{
+	u32 window = 1000;
+	s32 ten = 10 * QUEUE_PKTS_ONE;
+
+	EXPECT_EQ(santacruz_law_deficit(window, 1000, 0, false), 0, "nothing is missing");
+	EXPECT_EQ(santacruz_law_deficit(window, 1000, -ten, false), 0, "too much");
+	EXPECT_EQ(santacruz_law_deficit(window, 1000, ten, false), 5, "half of ten");
+	EXPECT_EQ(santacruz_law_deficit(window, 994, ten, false), 2, "six are on their way");
+	EXPECT_EQ(santacruz_law_deficit(window, 900, ten, false), 0, "more than that are");
+	EXPECT_EQ(santacruz_law_deficit(window, 1000, QUEUE_PKTS_MAX, false), 250, "a quarter at most");
+	EXPECT_EQ(santacruz_law_deficit(window, 1000, QUEUE_PKTS_MAX, true), 62, "a 16th");
+}
+
 static void test_widen(void)
 {
 	s32 op = 3 * QUEUE_PKTS_ONE;
@@ -195,6 +209,7 @@ static const struct tap_case cases[] = {
 	{ "a delay that our packets cannot cause", test_foreign },
 	{ "a delay that grew", test_grew },
 	{ "a quarter of what was in flight", test_gave_way },
+	{ "deficit: half of what is missing and not on its way", test_deficit },
 };
 
 TAP_MAIN(cases)

@@ -33,6 +33,23 @@ PROOF(raise)
 	CHECK(pkts == 1 || (!shows && pkts <= window / (cautious ? 16 : 4)));
 }
 
+PROOF(deficit)
+{
+	u32 window = any_window(), sent = nondet_u32(), pkts;
+	bool cautious = nondet_bool();
+	s32 missing = nondet_s32();
+
+	ASSUME(sent <= (u32)1 << 31);
+	pkts = santacruz_law_deficit(window, sent, missing, cautious);
+	CHECK(pkts <= window / (cautious ? 16 : 4));
+	if (missing <= 0 && sent <= window)
+		CHECK(!pkts);
+	/* Never beyond the operating point */
+	if (pkts)
+		CHECK((u64)window + pkts <=
+		      (u64)sent + ((u32)max_t(s32, missing, 0) >> QUEUE_PKTS_SHIFT));
+}
+
 PROOF(widen)
 {
 	s32 op = nondet_s32(), noise = nondet_s32(), wide;
