@@ -14,7 +14,7 @@ LAN_RTT_HALVES_MS = (0.05, 0.15, 0.5, 2.5)
 LANS = {
     "": ("", 0),
     "@tso": ("", 25),
-    "@ten": ("5 ms: Reno leaves half of the link idle, and so has no queue; this has 1.45 times its goodput", 45),
+    "@ten": ("", 45),
     "@ten-tso": (
         f"1 ms: Reno leaves a fifth of the link idle, and so has no queue; {causes.BURSTS_ARE_HELD}: 1.25 times its "
         "goodput",
