@@ -906,18 +906,14 @@ static void santacruz_steer(struct sock *sk, u32 level_us, u32 last_us)
 	}
 }
 
-/* What the level moves by is no queue. A queue that has come moves it by an eighth of that */
-static u32 santacruz_startup_us(const struct santacruz *sc)
+/*
+ * What the level moves by is no queue. A queue that has come moves it by an eighth of that.
+ * With a shift of 1: half of both, for the wait of one packet; 16 ms at most stays.
+ */
+static u32 santacruz_startup_us(const struct santacruz *sc, u32 shift)
 {
-	return max(min(sc->min_us >> SANTACRUZ_STARTUP_SHIFT, SANTACRUZ_STARTUP_MAX_US),
-		   forward_level_moves_us(&sc->lv));
-}
-
-/* Half of that, but for the 16 ms: on a long path less than those is jitter of one packet */
-static u32 santacruz_startup_begins_us(const struct santacruz *sc)
-{
-	return max(min(sc->min_us >> (SANTACRUZ_STARTUP_SHIFT + 1), SANTACRUZ_STARTUP_MAX_US),
-		   forward_level_moves_us(&sc->lv) / 2);
+	return max(min(sc->min_us >> (SANTACRUZ_STARTUP_SHIFT + shift), SANTACRUZ_STARTUP_MAX_US),
+		   forward_level_moves_us(&sc->lv) >> shift);
 }
 
 /*
@@ -972,7 +968,7 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 
 	/* Twice as much in flight, and it waits no longer */
 	sc->of_path = level_us <= last_us + due_us / 4;
-	if (level_us <= santacruz_startup_us(sc))
+	if (level_us <= santacruz_startup_us(sc, 0))
 		sc->sudden = SANTACRUZ_GRADUAL;
 	else if (santacruz_at_once(level_us, last_us))
 		sc->sudden = SANTACRUZ_IN_STARTUP;
@@ -983,7 +979,7 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 	if (santacruz_startup_reached(sk)) {
 		santacruz_end_startup(sk);
 	} else if (santacruz_n(sc) > op && !sc->of_path &&
-		   level_us > santacruz_startup_us(sc) &&
+		   level_us > santacruz_startup_us(sc, 0) &&
 		   (held || !santacruz_startup_holds(sk, level_us, last_us))) {
 		santacruz_set_window(sk, tcp_snd_cwnd(tp));
 		santacruz_end_startup(sk);
@@ -1022,7 +1018,7 @@ static void santacruz_startup_rate(struct sock *sk, const struct rate_sample *rs
 	u32 now_us = (u32)tp->tcp_mstamp;
 	u32 pkts = tp->delivered - sc->ref_pkts, us = now_us - sc->ref_us;
 	u32 delay_us = forward_level_delay_us(&sc->lv, off_us);
-	u32 empty_us = santacruz_startup_begins_us(sc) + santacruz_tick_us(sc);
+	u32 empty_us = santacruz_startup_us(sc, 1) + santacruz_tick_us(sc);
 	u32 burst_us = fixed_mul_div(us, santacruz_burst_pkts(sk), max(pkts, 1U));
 	u32 moved_us = max(delay_us, sc->left_us) - min(delay_us, sc->left_us);
 	u32 ns, window;
