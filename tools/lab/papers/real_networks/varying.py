@@ -36,8 +36,8 @@ m.each(
     [m.Points("cellular", {"link.bottleneck.forward.trace": TRACES})],
     undominated,
     beside=IN_TREE,
-    cause=f"5 Mbit/s: {causes.NOISE_IS_HELD} (four traces: p95 of 36, 41, 419, 33 packets, vegas 16 to 19); of one of "
-    f"them {causes.COMPETES_ALONE}",
+    cause=f"5 Mbit/s: {causes.NOISE_IS_HELD} (four traces: p95 of 36, 41, 419, 33 packets, vegas 16 to 19; why one has "
+    "419 was not looked at)",
     cost_s=70,
 )
 m.each(
@@ -213,8 +213,9 @@ _sweep("sweep-few", FEW_DRAWS)
 _sweep(
     "sweep",
     draws.DRAWS,
-    "of the worst, by traces: a step of the path that comes while a queue of its own grows, so that it is neither at "
-    "once nor does it answer: it competes (d025, d107) or gives way for ever (d191); losses below the mean wait then "
-    "count for nothing, as in a queue near its highest; small windows whose losses do not tell (d173, d016, d148)",
+    "of the worst, by traces: a step of the path while a queue of its own grows is neither at once nor answers, and it "
+    "competes (d107); a step in slow start, or of both ways, for which it gives way seven rounds and more (d191, d025; "
+    "why nothing decides is not known); losses of the link that are called congestion where jitter lowers the window "
+    "(d044). Windows of 2 to 17 packets (d173, d016, d148) were not traced",
     cost_s=600,
 )
