@@ -214,8 +214,9 @@ _sweep(
     "sweep",
     draws.DRAWS,
     "of the worst, by traces: a step of the path while a queue of its own grows is neither at once nor answers, and it "
-    "competes (d107); a step in slow start, or of both ways, for which it gives way seven rounds and more (d191, d025; "
-    "why nothing decides is not known); losses of the link that are called congestion where jitter lowers the window "
-    "(d044). Windows of 2 to 17 packets (d173, d016, d148) were not traced",
+    "competes (d107); after a step both ways what should have fallen counts as noise (d025); a delay that ended slow "
+    "start at a peak of jitter answers by the peak alone (d191); losses of the link are called congestion where jitter "
+    "lowers the window (d044) and where packets are too far apart to tell (d173, d016); it competes though alone "
+    "(d148)",
     cost_s=600,
 )
