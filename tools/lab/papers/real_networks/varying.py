@@ -216,7 +216,7 @@ _sweep(
     "of the worst, by traces: a step of the path while a queue of its own grows is neither at once nor answers, and it "
     "competes (d107); after a step both ways what should have fallen counts as noise (d025); a delay that ended slow "
     "start at a peak of jitter answers by the peak alone (d191); losses of the link are called congestion where jitter "
-    "lowers the window (d044) and where packets are too far apart to tell (d173, d016); it competes though alone "
-    "(d148)",
+    "lowers the window (d044) and where packets are too far apart to tell (d016, most of d173's); it competes though "
+    "alone (d148)",
     cost_s=600,
 )
