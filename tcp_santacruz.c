@@ -712,23 +712,26 @@ static void santacruz_nobody_else(struct santacruz *sc)
 }
 
 /*
- * The queue is not empty though a drain left nothing of ours in it. What it is after one
- * drain and after the next is the path's. Else others fill it.
+ * A drain leaves nothing of ours. What it and the one before have left alike is the path's. Less
+ * than the operating point may be that of flows that drain at other times; more, twice, is that
+ * of others who fill the queue.
  */
-static void santacruz_drain_failed(struct sock *sk)
+static void santacruz_drained(struct sock *sk, s32 op)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u32 us = min(sc->left_us, sc->ref_us);
+	u32 us = min(sc->left_us, sc->ref_us), more_us = max(sc->left_us, sc->ref_us) - us;
+	s32 n = santacruz_queue(sc, sc->ref_us);
 
-	if (sc->left_us && max(sc->left_us, sc->ref_us) - us <=
-	    us / SANTACRUZ_ALIKE + santacruz_tick_us(sc)) {
+	if (n > op / 4 && us && more_us <= us / SANTACRUZ_ALIKE + santacruz_tick_us(sc)) {
 		santacruz_raise_base(sc, us);
 		santacruz_nobody_else(sc);
 		return;
 	}
-	if (sc->left_us)
+	if (n <= op + santacruz_milli_to_q8(READ_ONCE(delta)))
+		santacruz_nobody_else(sc);
+	else if (sc->left_us)
 		santacruz_compete(sk);
-	sc->left_us = sc->ref_us;
+	sc->left_us = n > op / 4 ? sc->ref_us : 0;
 }
 
 /* As long as that of other flows with other round trips, to meet theirs */
@@ -748,10 +751,7 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 		sc->sudden = SANTACRUZ_AT_ONCE;
 	sc->reduced = SANTACRUZ_AFTER_DRAIN;
 	santacruz_set_window(sk, max_t(u32, sc->ref_pkts, sc->window));
-	if (santacruz_queue(sc, sc->ref_us) > op + santacruz_milli_to_q8(READ_ONCE(delta)))
-		santacruz_drain_failed(sk);
-	else
-		santacruz_nobody_else(sc);
+	santacruz_drained(sk, op);
 }
 
 /* What losses have shown is of the path before; slow start that it ended goes on */

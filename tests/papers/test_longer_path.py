@@ -13,6 +13,28 @@ from hetlab.results.store import run_dir, series
 
 pytestmark = pytest.mark.virtual
 
+# Longer by less than n_op packets take at the bottleneck; in brackets what was reached before (docs/santacruz.md)
+SHORT_STEP = """
+base = "real_networks-common"
+title = "The path's delay changes once, by less than the operating point"
+duration_s = 45
+[link.bottleneck.forward]
+rate_mbit = {rate_mbit}
+delay_ms = {delay_ms}
+queue_bdp = 1
+jitter_ms = {jitter_ms}
+jitter_in_order = true
+[link.bottleneck.reverse]
+rate_mbit = {rate_mbit}
+delay_ms = {delay_ms}
+[[event]]
+at_s = 8
+link = "bottleneck"
+way = "forward"
+delay_ms = {later_ms}
+[measure]
+steady_from_s = 30
+"""
 # By satellite-leo: all lost for 100 ms at 15 and 45 s, then 60 ms and 70 ms instead of 40 ms and 45 ms
 LONGER = {15: 60, 45: 70}
 TOLD_MS = 2
@@ -33,3 +55,19 @@ def test_a_longer_path_is_known(run_json: Run, tmp_path: Path, cc: str, start_s:
         known_ms = seen["cc_minrtt"][np.searchsorted(t, at_s + known_s)] / 1e3
         assert abs(known_ms - rtt_ms) <= TOLD_MS, f"from {at_s} s on"
     assert seen["cwnd"][np.searchsorted(t, 53)] > 700
+
+
+@pytest.mark.parametrize(
+    ("rate_mbit", "delay_ms", "later_ms", "jitter_ms"),
+    [(8, 25, 31, 1.5), (30, 15, 18, 0)],
+    ids=["8 Mbit/s (0.61)", "30 Mbit/s (0.38)"],
+)
+def test_a_step_shorter_than_the_operating_point_is_known_after_two_drains(
+    run_json: Run, tmp_path: Path, rate_mbit: int, delay_ms: int, later_ms: int, jitter_ms: float
+) -> None:
+    """tcp_santacruz: what two drains leave alike is the path's, however little it is."""
+    link = {"rate_mbit": rate_mbit, "delay_ms": delay_ms, "later_ms": later_ms, "jitter_ms": jitter_ms}
+    (tmp_path / "step.toml").write_text(SHORT_STEP.format(**link))
+    [found] = run_json(tmp_path / "step.toml", "--cc", "santacruz", "--seed", "1", "--out", tmp_path)
+    [flow] = found["flows"]
+    assert flow["steady_goodput_mbit"] >= 0.9 * rate_mbit
