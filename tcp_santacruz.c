@@ -712,26 +712,28 @@ static void santacruz_nobody_else(struct santacruz *sc)
 }
 
 /*
- * A drain leaves nothing of ours. What it and the one before have left alike is the path's. Less
- * than the operating point may be that of flows that drain at other times; more, twice, is that
- * of others who fill the queue.
+ * A drain leaves nothing of ours, unless so few are in flight that they wait for each other.
+ * What it and the one before have left alike is the path's. Less than the operating point may be
+ * that of flows that drain at other times; more, twice, is that of others who fill the queue.
  */
 static void santacruz_drained(struct sock *sk, s32 op)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 us = min(sc->left_us, sc->ref_us), more_us = max(sc->left_us, sc->ref_us) - us;
+	s32 most = op + santacruz_milli_to_q8(READ_ONCE(delta));
+	s32 least = sc->lv.sent_pkts > SANTACRUZ_LAW_DRAIN_MIN ? op / 4 : most;
 	s32 n = santacruz_queue(sc, sc->ref_us);
 
-	if (n > op / 4 && us && more_us <= us / SANTACRUZ_ALIKE + santacruz_tick_us(sc)) {
+	if (n > least && us && more_us <= us / SANTACRUZ_ALIKE + santacruz_tick_us(sc)) {
 		santacruz_raise_base(sc, us);
 		santacruz_nobody_else(sc);
 		return;
 	}
-	if (n <= op + santacruz_milli_to_q8(READ_ONCE(delta)))
+	if (n <= most)
 		santacruz_nobody_else(sc);
 	else if (sc->left_us)
 		santacruz_compete(sk);
-	sc->left_us = n > op / 4 ? sc->ref_us : 0;
+	sc->left_us = n > least ? sc->ref_us : 0;
 }
 
 /* As long as that of other flows with other round trips, to meet theirs */

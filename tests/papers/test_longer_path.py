@@ -35,6 +35,15 @@ delay_ms = {later_ms}
 [measure]
 steady_from_s = 30
 """
+# Four packets in flight queue already: no drain can empty it
+TINY_PIPE = """
+base = "real_networks-common"
+title = "A pipe of a fifth of a packet"
+duration_s = 100
+[link.bottleneck]
+forward = { rate_mbit = 0.5, delay_ms = 2.5, queue_pkts = 100 }
+reverse = { rate_mbit = 0.5, delay_ms = 2.5 }
+"""
 # By satellite-leo: all lost for 100 ms at 15 and 45 s, then 60 ms and 70 ms instead of 40 ms and 45 ms
 LONGER = {15: 60, 45: 70}
 TOLD_MS = 2
@@ -71,3 +80,10 @@ def test_a_step_shorter_than_the_operating_point_is_known_after_two_drains(
     [found] = run_json(tmp_path / "step.toml", "--cc", "santacruz", "--seed", "1", "--out", tmp_path)
     [flow] = found["flows"]
     assert flow["steady_goodput_mbit"] >= 0.9 * rate_mbit
+
+
+def test_own_packets_that_a_drain_leaves_are_no_path(run_json: Run, tmp_path: Path) -> None:
+    """tcp_santacruz: the fewest packets of a drain wait for each other; taken for the path's that adds one (4.3)."""
+    (tmp_path / "tiny.toml").write_text(TINY_PIPE)
+    [found] = run_json(tmp_path / "tiny.toml", "--cc", "santacruz", "--seed", "1", "--out", tmp_path)
+    assert found["queue"]["steady_mean_pkts"] <= 3.6
