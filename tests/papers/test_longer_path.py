@@ -13,37 +13,6 @@ from hetlab.results.store import run_dir, series
 
 pytestmark = pytest.mark.virtual
 
-# Longer by less than n_op packets take at the bottleneck; in brackets what was reached before (docs/santacruz.md)
-SHORT_STEP = """
-base = "real_networks-common"
-title = "The path's delay changes once, by less than the operating point"
-duration_s = 45
-[link.bottleneck.forward]
-rate_mbit = {rate_mbit}
-delay_ms = {delay_ms}
-queue_bdp = 1
-jitter_ms = {jitter_ms}
-jitter_in_order = true
-[link.bottleneck.reverse]
-rate_mbit = {rate_mbit}
-delay_ms = {delay_ms}
-[[event]]
-at_s = 8
-link = "bottleneck"
-way = "forward"
-delay_ms = {later_ms}
-[measure]
-steady_from_s = 30
-"""
-# Four packets in flight queue already: no drain can empty it
-TINY_PIPE = """
-base = "real_networks-common"
-title = "A pipe of a fifth of a packet"
-duration_s = 100
-[link.bottleneck]
-forward = { rate_mbit = 0.5, delay_ms = 2.5, queue_pkts = 100 }
-reverse = { rate_mbit = 0.5, delay_ms = 2.5 }
-"""
 # By satellite-leo: all lost for 100 ms at 15 and 45 s, then 60 ms and 70 ms instead of 40 ms and 45 ms
 LONGER = {15: 60, 45: 70}
 TOLD_MS = 2
@@ -66,6 +35,15 @@ def test_a_longer_path_is_known(run_json: Run, tmp_path: Path, cc: str, start_s:
     assert seen["cwnd"][np.searchsorted(t, 53)] > 700
 
 
+def sets_of(rate_mbit: float, delay_ms: float, **more: object) -> list[str]:
+    """Options of a run: the bottleneck both ways, what else changes in it on the way forth."""
+    ways = [
+        f"{way}.{key}" for way in ("forward", "reverse") for key in (f"rate_mbit={rate_mbit}", f"delay_ms={delay_ms}")
+    ]
+    ways += [f"forward.{key}={value}" for key, value in more.items()]
+    return [word for key in ways for word in ("--set", f"link.bottleneck.{key}")]
+
+
 @pytest.mark.parametrize(
     ("rate_mbit", "delay_ms", "later_ms", "jitter_ms"),
     [(8, 25, 31, 1.5), (30, 15, 18, 0)],
@@ -74,16 +52,17 @@ def test_a_longer_path_is_known(run_json: Run, tmp_path: Path, cc: str, start_s:
 def test_a_step_shorter_than_the_operating_point_is_known_after_two_drains(
     run_json: Run, tmp_path: Path, rate_mbit: int, delay_ms: int, later_ms: int, jitter_ms: float
 ) -> None:
-    """tcp_santacruz: what two drains leave alike is the path's, however little it is."""
-    link = {"rate_mbit": rate_mbit, "delay_ms": delay_ms, "later_ms": later_ms, "jitter_ms": jitter_ms}
-    (tmp_path / "step.toml").write_text(SHORT_STEP.format(**link))
-    [found] = run_json(tmp_path / "step.toml", "--cc", "santacruz", "--seed", "1", "--out", tmp_path)
+    """tcp_santacruz: what two drains leave alike is the path's, however little. In brackets what was reached before."""
+    sets = sets_of(rate_mbit, delay_ms, jitter_ms=jitter_ms, jitter_in_order="true")
+    sets += ["--set", "sweep={}", "--set", f"event.0.delay_ms={later_ms}", "--set", "measure.steady_from_s=30"]
+    [found] = run_json("real_networks-delay-step", "--cc", "santacruz", "--seed", "1", *sets, "--out", tmp_path)
     [flow] = found["flows"]
     assert flow["steady_goodput_mbit"] >= 0.9 * rate_mbit
 
 
 def test_own_packets_that_a_drain_leaves_are_no_path(run_json: Run, tmp_path: Path) -> None:
     """tcp_santacruz: the fewest packets of a drain wait for each other; taken for the path's that adds one (4.3)."""
-    (tmp_path / "tiny.toml").write_text(TINY_PIPE)
-    [found] = run_json(tmp_path / "tiny.toml", "--cc", "santacruz", "--seed", "1", "--out", tmp_path)
+    # A pipe of a fifth of a packet, a queue of 100
+    sets = [*sets_of(0.5, 2.5, queue_bdp=480), "--set", "duration_s=100"]
+    [found] = run_json("real_networks-long", "--cc", "santacruz", "--seed", "1", *sets, "--out", tmp_path)
     assert found["queue"]["steady_mean_pkts"] <= 3.6
