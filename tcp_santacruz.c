@@ -713,8 +713,9 @@ static void santacruz_nobody_else(struct santacruz *sc)
 
 /*
  * A drain leaves nothing of ours, unless so few are in flight that they wait for each other.
- * What it and the one before have left alike is the path's. Less than the operating point may be
- * that of flows that drain at other times; more, twice, is that of others who fill the queue.
+ * What it and the one before have left alike is the path's. Else less than the operating point
+ * may be that of flows that drain at other times; more, where the one before left something too,
+ * is that of others who fill the queue.
  */
 static void santacruz_drained(struct sock *sk, s32 op)
 {
