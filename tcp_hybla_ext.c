@@ -24,7 +24,7 @@
  * "hybla_ext" holds the share of the reference connection (hybla_share.h) at every rho:
  *  - loss events as the reference connection's, rho times smaller steps both ways;
  *  - a loss where neither a queue waits nor one is full (full_queue.h) is the link's:
- *    no cut, faster growth;
+ *    no cut, faster growth; a link's beside our own queue takes only that;
  *  - the minimum round trip is of means (rtt_mean.h), and how long they are above it is
  *    the queue; a path that gets longer is probed (minrtt_probe.h), and begun anew;
  *  - waits of ACKs on their way back are no queue (return_path.h);
@@ -75,6 +75,8 @@
 #define HYBLA_TRAIN_MAX_PKTS	9U
 /* Until a round trip has confirmed a train, at most so many times slow start's window */
 #define HYBLA_CLAIM		32
+/* What we had in a queue is gone after two rounds: it leaves, and is seen to have left */
+#define HYBLA_STAYS		3
 /* A slow start whose end is not known: a window leaves in this part of a round trip */
 #define HYBLA_SEEK		16
 
@@ -302,6 +304,8 @@ static struct tcp_congestion_ops hybla_paper_ops __read_mostly = {
  * @claimed: and no round trip has confirmed it
  * @resuming: what is remembered of the path is being proved
  * @seeking: in a slow start whose end is not known
+ * @taken: rounds since what we had in a queue that stands was taken out, 0: it was not, or
+ *	the queue has gone; HYBLA_STAYS: it is others'
  */
 struct hybla {
 	union {
@@ -331,6 +335,7 @@ struct hybla {
 	     claimed:1,
 	     resuming:1,
 	     seeking:1;
+	u8 taken:2;
 };
 
 /* Waits up to this long count as no queue */
@@ -452,6 +457,28 @@ static bool hybla_is_congested(const struct sock *sk)
 		!hybla_share_no_queue(&h->share));
 }
 
+/*
+ * Losses lie as a link's, but beside a queue that stands. If it is ours it goes with what we
+ * have in it. One that stays is others', and loses where it is not full (an AQM).
+ */
+static bool hybla_may_be_ours(const struct hybla *h)
+{
+	return h->taken < HYBLA_STAYS && !hybla_share_is_full(&h->share) &&
+	       !full_queue_may_be(&h->full) &&
+	       minrtt_probe_stands(&h->path, hybla_wait_us(h));
+}
+
+/* It is others' until it was away for as many rounds as lead to a probe where it is not */
+static void hybla_whose_queue(struct hybla *h)
+{
+	if (!minrtt_probe_stands(&h->path, hybla_wait_us(h))) {
+		if (h->taken < HYBLA_STAYS || h->share.rounds >= MINRTT_PROBE_ROUNDS)
+			h->taken = 0;
+	} else if (h->taken) {
+		h->taken = min(h->taken + 1, HYBLA_STAYS);
+	}
+}
+
 /* Return: the window after losses. What has arrived behind a gap is out, too */
 static u32 hybla_cut(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
 {
@@ -459,13 +486,19 @@ static u32 hybla_cut(struct sock *sk, u32 wnd, u32 pkts, u32 lost)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 out = tp->packets_out + pkts, rtt_us = tp->srtt_us >> 3;
 	u32 empty_us = rtt_us - min(rtt_us, hybla_queue_us(h));
+	bool ours = hybla_may_be_ours(h);
 
-	if (!lost || !hybla_is_congested(sk)) {
+	if (!lost || !hybla_is_congested(sk) || (ours && h->taken)) {
 		hybla_share_pass(&h->share, pkts + lost);
 		return wnd;
 	}
 	wnd = min(wnd, out * HYBLA_UNUSED);
 	hybla_share_full(&h->share, fixed_mul_div(wnd, empty_us, rtt_us));
+	if (ours) {
+		hybla_share_pass(&h->share, pkts + lost);
+		h->taken = 1;
+		return max(h->share.full, wnd / 2);
+	}
 	return wnd - hybla_share_cut(&h->share, wnd, pkts, lost,
 				     hybla_rho_queued(sk), HYBLA_CUT_MILLI);
 }
@@ -526,10 +559,12 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 		full_queue_size(&h->full, size);
 		hybla_share_set_full(&h->share, full_queue_is_it(&h->full));
 	}
+	hybla_whose_queue(h);
 	if (h->claimed || h->resuming || !hybla_path_round(sk))
 		return;
 	/* How losses lay on the path before says nothing of this one, nor what that carried */
 	h->settled = false;
+	h->taken = 0;
 	hybla_share_set_full(&h->share, false);
 	hybla_share_full(&h->share, TCP_INFINITE_SSTHRESH);
 	hybla_seek(sk);
@@ -875,6 +910,22 @@ static void hybla_pace(struct sock *sk, u32 pkts)
 		cc_window_pace(sk);
 }
 
+/* What has filled a longer path would leave a queue in a shorter one */
+static void hybla_shorter(struct sock *sk, u32 was_us)
+{
+	struct hybla *h = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 now_us = h->path.min_us, ssthresh;
+
+	if (now_us >= was_us || was_us == MINRTT_PROBE_NONE || h->seeking ||
+	    tcp_in_initial_slowstart(tp))
+		return;
+	ssthresh = fixed_mul_div(tp->snd_ssthresh, now_us, was_us);
+	WRITE_ONCE(tp->snd_ssthresh, max(ssthresh, CC_WINDOW_MIN));
+	if (h->share.full < TCP_INFINITE_SSTHRESH)
+		hybla_share_full(&h->share, fixed_mul_div(h->share.full, now_us, was_us));
+}
+
 /*
  * A path that has become shorter is to be seen before a queue fills it again: no packet
  * comes sooner than the mean by more than twice what counts as none, four deviations
@@ -885,12 +936,14 @@ static void hybla_measure_rtt(struct sock *sk, u32 pkts, u32 rtt_us)
 	struct hybla *h = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 most_us = (u64)rtt_us + HYBLA_EARLY * hybla_wait_us(h);
+	u32 was_us = h->path.min_us;
 
 	h->path.min_us = min_t(u64, h->path.min_us, most_us);
-	if (!rtt_mean_is_due(tp->delivered, pkts, tcp_snd_cwnd(tp)))
-		return;
-	rtt_mean_add(&h->rtt, rtt_us, tcp_snd_cwnd(tp));
-	minrtt_probe_add(&h->path, rtt_mean_us(&h->rtt), 0);
+	if (rtt_mean_is_due(tp->delivered, pkts, tcp_snd_cwnd(tp))) {
+		rtt_mean_add(&h->rtt, rtt_us, tcp_snd_cwnd(tp));
+		minrtt_probe_add(&h->path, rtt_mean_us(&h->rtt), 0);
+	}
+	hybla_shorter(sk, was_us);
 }
 
 static void hybla_cong_control(struct sock *sk, const struct rate_sample *rs)

@@ -99,6 +99,7 @@ def right_in(e: Evidence, run: RunKey) -> tuple[float, float]:
     "real_networks-mix",
     paper="company comes and goes, ten seeds: the share kept, the delay as alone within 10 s, in 0.9 of the time",
     needs=MIXES,
+    cost_s=110,
 )
 def mix(e: Evidence) -> Verdict:
     """The mean over the seeds; one is a matter of chance."""
