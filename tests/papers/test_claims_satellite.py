@@ -248,7 +248,7 @@ def test_thresholds_of_shares(
         return {"flows": [flow("main", RTT_FAIR_MBIT * (ours if job.cc == OURS else 0.1)), flow("wired0", 1)]}
 
     judged = judge(name, tmp_path, result)
-    assert (judged.status == "holds") is holds
+    assert held(judged) is holds
     assert f"{round(25 + 2 * leg_ms)}: {share:.2f}" in said(judged)
     other = "hybla" if name == "satellite-rtt" else "reno"
     assert f"{other} 1 %: 25: 0.10, 50: 0.10, 100: 0.10, 200: 0.10, 400: 0.10, 600: 0.10" in said(judged)
