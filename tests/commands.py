@@ -3,7 +3,7 @@
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,11 @@ def call(*args: str | Path, timeout: float = 1800, **env: str) -> Done:
     return subprocess.run(
         words, capture_output=True, text=True, cwd=TOP, timeout=timeout, check=False, env=os.environ | env
     )
+
+
+def sets(values: Mapping[str, object]) -> list[str]:
+    """Options of hetlab run that set these keys of a scenario."""
+    return [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
 
 
 def call_hetlab(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import Hetlab, Run
+from commands import Hetlab, Run, sets
 
 pytestmark = pytest.mark.virtual
 GUEST = Path(__file__).with_name("hybla_guest.py")
@@ -119,25 +119,20 @@ def test_a_path_that_gets_short_makes_it_reno(run_json: Run, tmp_path: Path) -> 
 FORTH, BACK = "link.bottleneck.forward", "link.bottleneck.reverse"
 
 
-def sets(**values: object) -> list[str]:
-    """Options that set keys of a scenario, __ for a dot, F__ and B__ for the bottleneck's two ways."""
-    named = {key.replace("F__", f"{FORTH}.").replace("B__", f"{BACK}."): value for key, value in values.items()}
-    return [word for key, value in named.items() for word in ("--set", f"{key.replace('__', '.')}={value}")]
-
-
 @pytest.mark.parametrize(("mbit", "way_ms", "percent"), [(80, 25, 1.5), (30, 40, 2)])
 def test_losses_of_the_link_take_no_more_than_our_own_queue(
     run_json: Run, tmp_path: Path, mbit: int, way_ms: int, percent: float
 ) -> None:
     """0.71 and 0.72 of the link, before the half of a window that each queue of our own had cost."""
-    link = sets(F__rate_mbit=mbit, F__delay_ms=way_ms, B__delay_ms=way_ms, F__loss__percent=percent, F__queue_bdp=1.5)
-    (run,) = run_json("any_link-border", "--cc", "hybla_ext", *sets(sweep="{}"), *link, "--out", tmp_path)
+    link = {f"{FORTH}.rate_mbit": mbit, f"{FORTH}.delay_ms": way_ms, f"{BACK}.delay_ms": way_ms, "sweep": "{}"}
+    link |= {f"{FORTH}.loss.percent": percent, f"{FORTH}.queue_bdp": 1.5}
+    (run,) = run_json("any_link-border", "--cc", "hybla_ext", *sets(link), "--out", tmp_path)
     assert run["flows"][0]["steady_goodput_mbit"] >= 0.85 * mbit * (1 - percent / 100) * 1448 / 1500
 
 
 def test_a_queue_of_others_is_not_ours(run_json: Run, tmp_path: Path) -> None:
     """An AQM's losses lie as a link's: 2.6 to 3.0 of a fair share if each queue is asked whether it is ours."""
-    aqm = sets(F__aqm="codel", F__queue_pkts=50, sweep="{}")
+    aqm = sets({f"{FORTH}.aqm": "codel", f"{FORTH}.queue_pkts": 50, "sweep": "{}"})
     (run,) = run_json("any_link-beside-reno", "--cc", "hybla_ext", *aqm, "--out", tmp_path)
     flows = run["flows"]
     ours = sum(flow["steady_goodput_mbit"] for flow in flows if flow["name"].startswith("main"))
@@ -147,7 +142,7 @@ def test_a_queue_of_others_is_not_ours(run_json: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("start_s", [0, 1])
 def test_a_path_that_gets_shorter_has_no_queue(run_json: Run, tmp_path: Path, start_s: int) -> None:
     """From 56 to 32 to 70 to 44 ms: the window of before came back after each probe, and 27 to 35 ms of queue."""
-    times = sets(flow__main__start_s=start_s, duration_s=65, measure__steady_from_s=58)
+    times = sets({"flow.main.start_s": start_s, "duration_s": 65, "measure.steady_from_s": 58})
     (run,) = run_json(f"real_networks-leo[{FORTH}.jitter_ms=0]", "--cc", "hybla_ext", *times, "--out", tmp_path)
     assert run["flows"][0]["steady_goodput_mbit"] >= 0.95 * 150 * 1448 / 1500
     assert run["queueing_ms"]["p95"] <= 15

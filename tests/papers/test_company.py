@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commands import Run
+from commands import Run, sets
 from hetlab.model.keys import from_plain
 from hetlab.model.result import RunResult
 from hetlab.results.store import run_dir, series
@@ -41,15 +41,14 @@ def test_a_queue_that_begins_to_grow_is_no_path(run_json: Run, tmp_path: Path, s
 
 def test_bbr_in_a_long_queue(run_json: Run, tmp_path: Path) -> None:
     """4 BDP, 100 ms: mean of twelve seeds 0.57 of a fair share; it was 0.61, and 0.45. Single ones 0.34 to 0.70."""
-    sets = {
+    link = {
         "sweep": "{}",
         "flow.other.cc": '"bbr"',
         "link.bottleneck.forward.queue_bdp": 4,
         "link.bottleneck.forward.delay_ms": 50,
         "link.bottleneck.reverse.delay_ms": 50,
     }
-    args = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
-    found = run_json("real_networks-company", "--cc", "santacruz", "--seeds", "6", *args, "--out", tmp_path)
+    found = run_json("real_networks-company", "--cc", "santacruz", "--seeds", "6", *sets(link), "--out", tmp_path)
     mbit = [[flow["goodput_mbit"] for flow in run["flows"]] for run in found]
     assert len(mbit) == 6
     assert np.mean([2 * ours / (ours + bbr) for ours, bbr in mbit]) >= 0.5

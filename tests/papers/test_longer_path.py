@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commands import Run
+from commands import Run, sets
 from hetlab.model.keys import from_plain
 from hetlab.model.result import RunResult
 from hetlab.results.store import run_dir, series
 
 pytestmark = pytest.mark.virtual
+FORTH, BACK = "link.bottleneck.forward", "link.bottleneck.reverse"
 
 # By satellite-leo: all lost for 100 ms at 15 and 45 s, then 60 ms and 70 ms instead of 40 ms and 45 ms
 LONGER = {15: 60, 45: 70}
@@ -35,13 +36,10 @@ def test_a_longer_path_is_known(run_json: Run, tmp_path: Path, cc: str, start_s:
     assert seen["cwnd"][np.searchsorted(t, 53)] > 700
 
 
-def sets_of(rate_mbit: float, delay_ms: float, **more: object) -> list[str]:
-    """Options of a run: the bottleneck both ways, what else changes in it on the way forth."""
-    ways = [
-        f"{way}.{key}" for way in ("forward", "reverse") for key in (f"rate_mbit={rate_mbit}", f"delay_ms={delay_ms}")
-    ]
-    ways += [f"forward.{key}={value}" for key, value in more.items()]
-    return [word for key in ways for word in ("--set", f"link.bottleneck.{key}")]
+def both_ways(rate_mbit: float, delay_ms: float) -> dict[str, object]:
+    """Keys of the bottleneck."""
+    way = {"rate_mbit": rate_mbit, "delay_ms": delay_ms}
+    return {f"{at}.{key}": value for at in (FORTH, BACK) for key, value in way.items()}
 
 
 @pytest.mark.parametrize(
@@ -53,9 +51,9 @@ def test_a_step_shorter_than_the_operating_point_is_known_after_two_drains(
     run_json: Run, tmp_path: Path, rate_mbit: int, delay_ms: int, later_ms: int, jitter_ms: float
 ) -> None:
     """tcp_santacruz: what two drains leave alike is the path's, however little. In brackets what was reached before."""
-    sets = sets_of(rate_mbit, delay_ms, jitter_ms=jitter_ms, jitter_in_order="true")
-    sets += ["--set", "sweep={}", "--set", f"event.0.delay_ms={later_ms}", "--set", "measure.steady_from_s=30"]
-    [found] = run_json("real_networks-delay-step", "--cc", "santacruz", "--seed", "1", *sets, "--out", tmp_path)
+    link = both_ways(rate_mbit, delay_ms) | {f"{FORTH}.jitter_ms": jitter_ms, f"{FORTH}.jitter_in_order": "true"}
+    link |= {"sweep": "{}", "event.0.delay_ms": later_ms, "measure.steady_from_s": 30}
+    [found] = run_json("real_networks-delay-step", "--cc", "santacruz", "--seed", "1", *sets(link), "--out", tmp_path)
     [flow] = found["flows"]
     assert flow["steady_goodput_mbit"] >= 0.9 * rate_mbit
 
@@ -63,6 +61,6 @@ def test_a_step_shorter_than_the_operating_point_is_known_after_two_drains(
 def test_own_packets_that_a_drain_leaves_are_no_path(run_json: Run, tmp_path: Path) -> None:
     """tcp_santacruz: the fewest packets of a drain wait for each other; taken for the path's that adds one (4.3)."""
     # A pipe of a fifth of a packet, a queue of 100
-    sets = [*sets_of(0.5, 2.5, queue_bdp=480), "--set", "duration_s=100"]
-    [found] = run_json("real_networks-long", "--cc", "santacruz", "--seed", "1", *sets, "--out", tmp_path)
+    link = both_ways(0.5, 2.5) | {f"{FORTH}.queue_bdp": 480, "duration_s": 100}
+    [found] = run_json("real_networks-long", "--cc", "santacruz", "--seed", "1", *sets(link), "--out", tmp_path)
     assert found["queue"]["steady_mean_pkts"] <= 3.6
