@@ -36,10 +36,10 @@
  * Path or queue. A queue answers what is in flight: more packets make the level rise by
  * their service times, fewer make it fall. Where it moves by more than n_op packets, and
  * for eight rounds less than ours would have moved it, its mean is the path's delay and
- * becomes the base. In slow start one round says so: twice as much in flight waits no
- * longer. So does a delay that came at once (in two parts if both ways changed) and does
- * not answer (slow start that it ended goes on), or is for eight rounds twice what all in
- * flight can cause, or that two drains leave alike. It falls as others' packets leave.
+ * becomes the base, until the level is lower by more than it moves. In slow start one
+ * round says so: twice as much in flight waits no longer. So does a delay that came at once
+ * (in two parts if both ways changed) and does not answer (slow start that it ended goes on), or
+ * is for eight rounds twice what all in flight can cause, or that two drains leave alike.
  *
  * Departures from the papers, each with its function; paper=1 has none of them:
  * - n from the level, not from sums of differences	santacruz_n
@@ -743,7 +743,6 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 now_ms = santacruz_now_ms(tcp_sk(sk));
 
-	forward_level_empty(&sc->lv);
 	sc->ref_us = min(sc->ref_us, level_us);
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
 	if (sc->run < SANTACRUZ_DRAIN_ROUNDS || now_ms - sc->near_ms < SANTACRUZ_DRAIN_MS)

@@ -196,19 +196,10 @@ static inline u32 forward_level_learn(struct forward_level *e)
 	return up_us;
 }
 
-/* The queue is empty: the path's delay is at most that of the last round */
-static inline void forward_level_empty(struct forward_level *e)
-{
-	if ((s32)(e->min_us - e->base_us) >= 0)
-		return;
-	e->varies = 0;
-	e->base_us = e->min_us;
-}
-
 /**
  * forward_level_round() - a round is over
- * @e: estimator; a level below the base takes it along, where the path's delay varies
- *	down to what it moves above that level
+ * @e: estimator; a level below the base takes it along, where the path's delay varies only
+ *	one that is lower than it moves: no mean of the path's, but a queue that has gone
  *
  * Return: false if the round had no sample.
  */
@@ -220,8 +211,10 @@ static inline bool forward_level_round(struct forward_level *e)
 	if (!e->fresh)
 		return false;
 	e->fresh = 0;
-	if ((s32)(least_us - e->base_us) < 0)
-		e->base_us = least_us;
+	if ((s32)(least_us - e->base_us) < 0) {
+		e->varies = 0;
+		e->base_us = e->min_us;
+	}
 	e->level_us = forward_level_delay_us(e, e->min_us);
 	return true;
 }
