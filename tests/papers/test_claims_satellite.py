@@ -239,12 +239,12 @@ SHARES = [
 def test_thresholds_of_shares(
     tmp_path: Path, name: str, share: float, holds: bool, percent: int, leg_ms: float
 ) -> None:
-    """Mean of both seeds, at one point of twelve; the other module, which starves, does not count."""
+    """Mean of the seeds, at one point of twelve; the other module, which starves, does not count."""
 
     def result(job: Job) -> Result:
         leg = job.scenario.links["wireless"].forward
         there = (leg.loss.percent, leg.delay_ms) == (percent, leg_ms)
-        ours = share + {1: -0.3, 2: 0.3}[job.seed] if there else 1.0
+        ours = share + {1: -0.3, 2: 0.3, 3: -0.1, 4: 0.1}[job.seed] if there else 1.0
         return {"flows": [flow("main", RTT_FAIR_MBIT * (ours if job.cc == OURS else 0.1)), flow("wired0", 1)]}
 
     judged = judge(name, tmp_path, result)
