@@ -228,7 +228,7 @@ def test_workers_give_the_same_bytes_and_a_dead_one_loses_nothing(
     assert results(tmp_path / "less") == results(tmp_path / "here")
 
 
-@pytest.mark.virtual
+@pytest.mark.cluster
 def test_a_worker_without_a_kernel_takes_the_lab_from_the_store(hetlab: Hetlab, tmp_path: Path) -> None:
     """Its build folder is empty; that of the other worker is not."""
     store = tmp_path / "store"
