@@ -193,7 +193,7 @@ def _share(count: int, cause: str = "") -> None:
         return Verdict(jain >= 0.95 and queue <= (N_OP + QUEUE_MARGIN_PKTS) * count, text)
 
 
-_share(2, f"{causes.EQUALS_COMPETE} (not traced here; 15 links that differ by 4 %: 4.0 to 8.9 packets each, mean 5.2)")
+_share(2)
 _share(5)
 _share(20, causes.EQUALS_COMPETE)
 

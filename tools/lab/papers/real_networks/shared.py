@@ -61,7 +61,7 @@ m.each(
     [m.Points("many", {"flow.main.count": FLOWS, m.QUEUE_PKTS: QUEUES_PKTS})],
     few_drops,
     beside=["reno"],
-    cause=f"{causes.TINY_WINDOWS}; 200 packets: 1.47 times Reno's drops, CUBIC 0.73; 5 behind 60: both not traced",
+    cause=f"{causes.TINY_WINDOWS}; 200 packets: 1.52 times Reno's drops, CUBIC 0.73, not traced",
     cost_s=80,
 )
 
@@ -95,7 +95,7 @@ m.each(
     [m.Points("equal", {"flow.main.count": (2, 5, 20)})],
     _equal(0.97, "equal flows"),
     cause="2 flows: one whose base has the other's queue in it sees 4 packets where the other sees 30, which then "
-    "competes for 4.6 s until both drain (traced; six seeds: Jain 0.95, 7 packets a flow); "
+    "competes for 4.6 s until both drain (traced with the law before 2026-11-30; eight seeds now: Jain 0.98); "
     f"20: {causes.EQUALS_COMPETE}",
     cost_s=15,
 )
