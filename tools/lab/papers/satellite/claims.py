@@ -258,14 +258,13 @@ def fair_shares(e: Evidence, runs: dict[int, list[RunKey]]) -> dict[int, float]:
     }
 
 
-def _rtt(name: str, scenario: str, paper: str, told: str, good: Callable[[Shares], bool], cause: str = "") -> None:
+def _rtt(name: str, scenario: str, paper: str, told: str, good: Callable[[Shares], bool]) -> None:
     runs = {(cc, percent): rtt_runs(scenario, cc, percent) for cc in (OURS, told) for percent in LOST_PERCENTS}
 
     @claim(
         name,
         paper=paper,
         needs=[run for by_rtt in runs.values() for seeds in by_rtt.values() for run in seeds],
-        cause=cause,
         cost_s=300,
     )
     def check(e: Evidence) -> Verdict:
@@ -300,13 +299,7 @@ _rtt(
     independent,
 )
 _rtt("satellite-rtt-fifo", "satellite-rtt@fifo", BETTER.format("BDP of the wired flows"), RENO, better_than_reno)
-_rtt(
-    "satellite-rtt-deep",
-    "satellite-rtt@deep",
-    BETTER.format("BDP of the foreground flow"),
-    RENO,
-    better_than_reno,
-)
+_rtt("satellite-rtt-deep", "satellite-rtt@deep", BETTER.format("BDP of the foreground flow"), RENO, better_than_reno)
 
 
 # -------------------------------------------------------------- friendliness
