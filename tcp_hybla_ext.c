@@ -555,7 +555,8 @@ static void hybla_end_round(struct sock *sk, u32 lost, u32 size)
 
 	if (!h->first) {
 		full_queue_catch_up(&h->full);
-		full_queue_round(&h->full, lost, size);
+		full_queue_round(&h->full, lost, size,
+				 max(tcp_sk(sk)->mss_cache, 1U));
 		full_queue_size(&h->full, size);
 		hybla_share_set_full(&h->share, full_queue_is_it(&h->full));
 	}

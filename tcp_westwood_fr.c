@@ -204,7 +204,7 @@ static bool westwood_estimate_busy(struct sock *sk, u32 pkts, u32 lost,
 	westwood_back_round(w);
 	full_queue_catch_up(&w->full);
 	full_queue_round(&w->full, lost_bytes,
-			 fixed_sat_u32((u64)round.bytes + lost_bytes));
+			 fixed_sat_u32((u64)round.bytes + lost_bytes), 1);
 	full_queue_size(&w->full, tcp_packets_in_flight(tcp_sk(sk)));
 	return true;
 }
@@ -276,7 +276,9 @@ static u32 westwood_congested(struct sock *sk, u32 cwnd)
 
 	w->cut = true;
 	w->shown = true;
-	minrtt_probe_cut(&w->path);
+	/* A full queue that others keep is no shorter for half of our window: that is no path */
+	if (!westwood_is_full(sk))
+		minrtt_probe_cut(&w->path);
 	bw_busy_congested(&w->busy);
 	if (w->busy.proven)
 		most = min(most, bdp);

@@ -49,6 +49,12 @@
 /* Of the packets of some eight rounds, Q16: one in 25 */
 #define FULL_QUEUE_RATE_SHIFT	3
 #define FULL_QUEUE_CEILING	(U16_MAX / 25)
+/*
+ * That is of several rounds: none counts for more than twice the ceiling, or for what the stack
+ * sends at once (64 kB), which a queue too short to be seen may lose whole. A link that was
+ * away for a moment has lost more
+ */
+#define FULL_QUEUE_BURST_BYTES	65536U
 
 /**
  * struct full_queue - how losses lie among the waits
@@ -156,13 +162,17 @@ static inline void full_queue_lost(struct full_queue *q, bool is_short)
 /**
  * full_queue_round() - a round is over
  * @q: state
- * @lost: packets lost in it
- * @sent: packets of the round, lost ones included
+ * @lost: lost in it
+ * @sent: sent in it, what is lost included
+ * @unit_bytes: unit of the two, not 0: 1 byte, or those of a packet
  */
-static inline void full_queue_round(struct full_queue *q, u32 lost, u32 sent)
+static inline void full_queue_round(struct full_queue *q, u32 lost, u32 sent,
+				    u32 unit_bytes)
 {
 	u32 mean = q->mean >> FULL_QUEUE_MEAN_SHIFT;
-	u32 now = sent ? fixed_mul_div(lost, U16_MAX, sent) : 0;
+	u32 most = max_t(u32, FULL_QUEUE_BURST_BYTES / unit_bytes,
+			 fixed_mul_div(sent, 2 * FULL_QUEUE_CEILING, U16_MAX));
+	u32 now = sent ? fixed_mul_div(min(lost, most), U16_MAX, sent) : 0;
 
 	now = min_t(u32, now, U16_MAX);
 	q->rate = q->rate - (q->rate >> FULL_QUEUE_RATE_SHIFT) +

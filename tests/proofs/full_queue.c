@@ -67,9 +67,10 @@ PROOF(round)
 	struct full_queue q = any_state();
 	u16 high = q.high;
 	int bits = q.bits;
+	u32 unit_bytes = nondet_u32();
 
-	ASSUME(is_state(&q));
-	full_queue_round(&q, nondet_u32(), nondet_u32());
+	ASSUME(is_state(&q) && unit_bytes);
+	full_queue_round(&q, nondet_u32(), nondet_u32(), unit_bytes);
 	CHECK(is_state(&q) && q.high <= high && q.bits <= bits);
 }
 
