@@ -447,8 +447,9 @@ static bool hybla_is_congested(const struct sock *sk)
 	const struct hybla *h = inet_csk_ca(sk);
 	u32 wait_us = hybla_wait_us(h);
 
+	/* One that lies as a link's may be none of those that say that a queue is full */
 	if (hybla_share_is_heavy(&h->share) ||
-	    hybla_share_is_full(&h->share))
+	    (hybla_share_is_full(&h->share) && full_queue_is_here(&h->full)))
 		return true;
 	if (minrtt_probe_is_open(&h->path))
 		return false;
