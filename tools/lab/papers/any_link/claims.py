@@ -273,7 +273,6 @@ def satellites(e: Evidence) -> Verdict:
     "any_link-leo",
     paper="LEO-like 150 Mbit/s, no jitter or 3 ms: hybla_ext and westwood_fr 0.9 of bbr",
     needs=LEO.values(),
-    cause=causes.HANDOVERS,
     cost_s=300,
 )
 def leo(e: Evidence) -> Verdict:
