@@ -8,6 +8,7 @@
 #include "tap.h"
 
 #define MIN_US		40000U
+#define PKT_BYTES	1448U
 
 /* Waits of a packet in an order of their own */
 typedef u32 (*wait_fn)(u32 packet);
@@ -63,7 +64,7 @@ static void run(struct full_queue *q, u32 packets, u32 min_us, wait_fn wait,
 		if (told && !--told)
 			full_queue_lost(q, true);
 		if (!(i % 100))
-			full_queue_round(q, 1, 100, 1448);
+			full_queue_round(q, 1, 100, PKT_BYTES);
 	}
 }
 
@@ -206,7 +207,7 @@ static void test_once(void)
 	for (i = 0; i < 10; i++)
 		full_queue_lost(&q, true);
 	EXPECT_EQ(q.bits, FULL_QUEUE_BEGIN + 1, "one");
-	full_queue_round(&q, 11, 1000, 1448);
+	full_queue_round(&q, 11, 1000, PKT_BYTES);
 	full_queue_lost(&q, true);
 	EXPECT_EQ(q.bits, FULL_QUEUE_BEGIN + 2, "one more");
 }
@@ -223,7 +224,7 @@ static struct full_queue nearly_full(bool is_short)
 				       false, false);
 		q.edge = i % 3 ? 14 : 8;
 		full_queue_lost(&q, is_short);
-		full_queue_round(&q, 1, 133, 1448);
+		full_queue_round(&q, 1, 133, PKT_BYTES);
 	}
 	return q;
 }
@@ -263,7 +264,7 @@ static void test_noise(void)
 		full_queue_add(&q, MIN_US + i % 2 * 300, MIN_US, false, false);
 	for (i = 0; i < 100; i++) {
 		full_queue_lost(&q, true);
-		full_queue_round(&q, 0, 100, 1448);
+		full_queue_round(&q, 0, 100, PKT_BYTES);
 	}
 	EXPECT_EQ(q.bits, 0, "no evidence");
 	EXPECT_TRUE(!full_queue_may_be(&q), "in the end");
@@ -314,7 +315,7 @@ static void test_edges_of_numbers(void)
 				full_queue_add(&q, n % 7 ? times[i] : times[k],
 					       times[k], n % 3, n % 2);
 				full_queue_lost(&q, true);
-				full_queue_round(&q, times[i], times[k], 1448);
+				full_queue_round(&q, times[i], times[k], PKT_BYTES);
 				full_queue_size(&q, times[i]);
 			}
 			EXPECT_IN(q.bits, -FULL_QUEUE_MAX,
@@ -342,10 +343,10 @@ static u32 rounds_of_half(u32 sent, u32 unit_bytes)
 /* A link that was away for some round trips is none that loses; a burst of 64 kB counts in full */
 static void test_away(void)
 {
-	EXPECT_EQ(rounds_of_half(1000, 1448), 6, "a large window");
-	EXPECT_EQ(rounds_of_half(1000 * 1448, 1), 6, "in bytes");
-	EXPECT_EQ(rounds_of_half(90, 1448), 1, "45 packets");
-	EXPECT_EQ(rounds_of_half(12, 1448), 1, "a small one");
+	EXPECT_EQ(rounds_of_half(1000, PKT_BYTES), 6, "a large window");
+	EXPECT_EQ(rounds_of_half(1000 * PKT_BYTES, 1), 6, "in bytes");
+	EXPECT_EQ(rounds_of_half(90, PKT_BYTES), 1, "45 packets");
+	EXPECT_EQ(rounds_of_half(12, PKT_BYTES), 1, "a small one");
 	EXPECT_EQ(rounds_of_half(U32_MAX, 1), 6, "all there is");
 	EXPECT_EQ(rounds_of_half(U32_MAX, U32_MAX), 6, "no burst is so short");
 }
@@ -357,18 +358,18 @@ static void test_ceiling(void)
 	int i;
 
 	q.bits = 0;
-	full_queue_round(&q, 20, 100, 1448);
+	full_queue_round(&q, 20, 100, PKT_BYTES);
 	EXPECT_TRUE(!full_queue_is_it(&q), "one round of 20 %%");
 	for (i = 0; i < 100; i++)
-		full_queue_round(&q, 3, 100, 1448);
+		full_queue_round(&q, 3, 100, PKT_BYTES);
 	EXPECT_TRUE(!full_queue_is_it(&q), "3 %%");
 	for (i = 0; i < 100; i++)
-		full_queue_round(&q, 5, 100, 1448);
+		full_queue_round(&q, 5, 100, PKT_BYTES);
 	EXPECT_TRUE(full_queue_is_it(&q), "5 %%");
 	for (i = 0; i < 100; i++)
-		full_queue_round(&q, 0, 100, 1448);
+		full_queue_round(&q, 0, 100, PKT_BYTES);
 	EXPECT_TRUE(!full_queue_is_it(&q), "over");
-	full_queue_round(&q, 9, 0, 1448);
+	full_queue_round(&q, 9, 0, PKT_BYTES);
 	EXPECT_TRUE(!full_queue_is_it(&q), "nothing was sent");
 }
 
@@ -397,7 +398,7 @@ static void test_forgotten(void)
 	high = q.high;
 	for (i = 0; i < 256; i++) {
 		full_queue_add(&q, MIN_US, MIN_US, false, false);
-		full_queue_round(&q, 0, 100, 1448);
+		full_queue_round(&q, 0, 100, PKT_BYTES);
 	}
 	EXPECT_TRUE(full_queue_is_it(&q), "no loss");
 	EXPECT_TRUE(q.high < high, "%u is shorter than %u", q.high, high);
@@ -415,7 +416,7 @@ static void test_longer_path(void)
 	full_queue_size(&q, 8000);
 	for (i = 0; i < 16000; i++)
 		full_queue_add(&q, MIN_US + jitter_us(i), MIN_US, false, false);
-	full_queue_round(&q, 0, 16000, 1448);
+	full_queue_round(&q, 0, 16000, PKT_BYTES);
 	for (round = 0; round < 30; round++) {
 		for (i = 0; i < 100; i++)
 			full_queue_add(&q, 2 * MIN_US + jitter_us(i), MIN_US,
@@ -424,11 +425,11 @@ static void test_longer_path(void)
 		mean = q.mean >> FULL_QUEUE_MEAN_SHIFT;
 		EXPECT_TRUE(round ? mean >= 256 : mean < 128, "%u: %u", round, mean);
 		full_queue_catch_up(&q);
-		full_queue_round(&q, 1, 100, 1448);
+		full_queue_round(&q, 1, 100, PKT_BYTES);
 	}
 	mean = q.mean;
 	full_queue_catch_up(&q);
-	full_queue_round(&q, 0, 100, 1448);
+	full_queue_round(&q, 0, 100, PKT_BYTES);
 	EXPECT_EQ(q.mean, mean, "a round without a round trip");
 }
 

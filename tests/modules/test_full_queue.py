@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A full queue that others keep is no longer path, and a link that was away for a moment is no full queue."""
+"""A full queue that others keep is not a longer path; a link that was away for a moment is no full queue."""
 
 from pathlib import Path
 
@@ -32,9 +32,7 @@ loss_percent = 50
 
 @pytest.mark.parametrize("cc", ["westwood_fr", "westwood_gfr"])
 def test_many_flows_behind_a_full_queue(run_json: Run, tmp_path: Path, cc: str) -> None:
-    """Half of one window of twenty leaves the queue as it was: two such looks made it the path, with five times Reno's
-    drops and more; 1.9 times since a full queue's loss is no look.
-    """
+    """Half of one window of twenty leaves the queue as it was: as a look at the path 5.0, 9.2 times Reno's drops."""
     many = {"flow.main.count": 20, "link.bottleneck.forward.queue_pkts": 200, "sweep": "{}", "duration_s": 25}
     runs = run_json("real_networks-many", "--cc", cc, "--cc", "reno", "--seed", "1", *sets(many), "--out", tmp_path)
     drops = {run["cc"]: run["queue"]["drops"] for run in runs}

@@ -24,8 +24,8 @@ def test_a_longer_path_is_known(run_json: Run, tmp_path: Path, cc: str, start_s:
     """hybla_ext took 40 ms for the path's still, and had 459 of 1160 packets at 53 s, where nothing waited.
 
     westwood_fr grew by a packet a round trip from the quarter of the window that the losses had left. At 53 s it
-    has 897, 890, 478, 762, begun at 3, 4, 5, 6 s, and knows the path 3, 6, 5, 7 s after the handover: one to two later
-    than when a cut by losses as a full queue's, as those of a handover are for some rounds, was a look at it.
+    has 897, 890, 478, 762, begun at 3, 4, 5, 6 s, and knows the path 3, 6, 5, 7 s after the handover. Begun at 4 s it
+    was less than 5 s while a cut by losses that lie as a full queue's was a look at the path, too.
     """
     sets = ("--set", "duration_s=56", "--set", f"flow.main.start_s={start_s}")
     [found] = run_json("satellite-leo", "--cc", cc, "--seed", "1", *sets, "--out", tmp_path)
