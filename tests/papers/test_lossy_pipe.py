@@ -37,7 +37,7 @@ way = "{way}"
 delay_ms = {later_ms}
 """
 MORE = "queue_bdp = {}\njitter_ms = {}\njitter_in_order = true"
-# No draws of the random sweep. In brackets what was reached before (docs/santacruz.md)
+# No draws of the random sweep. In brackets what was reached before (docs/trials/santacruz.md)
 SHORT_QUEUE: dict[str, Any] = {"rate_mbit": 180, "delay_ms": 85, "percent": 1.5, "more": MORE.format(0.34, 0.8)}
 LARGE = {"rate_mbit": 300, "delay_ms": 200, "percent": 0.3, "more": MORE.format(0.5, 0.4)}
 LONGER = LARGE | {"at_s": 2.5, "way": "both", "later_ms": 280}
