@@ -749,8 +749,6 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 		return;
 	sc->near_ms = now_ms;
 	santacruz_enter(sc, SANTACRUZ_STEADY);
-	if (santacruz_at_once(level_us, sc->ref_us))
-		sc->sudden = SANTACRUZ_AT_ONCE;
 	sc->reduced = SANTACRUZ_AFTER_DRAIN;
 	santacruz_set_window(sk, max_t(u32, sc->ref_pkts, sc->window));
 	santacruz_drained(sk, op);

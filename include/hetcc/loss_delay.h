@@ -43,11 +43,6 @@
 #define LOSS_DELAY_LINK		(LOSS_DELAY_ONE / 4)
 /* A full queue's below this: five rounds in a row, from the first share on, lost at its top */
 #define LOSS_DELAY_FULL		(3 * LOSS_DELAY_ONE / 16)
-/*
- * Half of a link's losses are below the mean, and hardly one in twenty of a full queue's:
- * three rounds below it outweigh any number of others before.
- */
-#define LOSS_DELAY_FLOOR	(LOSS_DELAY_ONE / 8)
 /* Losses of a round, above less below, 4 bits */
 #define LOSS_DELAY_VOTES_MAX	7
 /*
@@ -78,8 +73,7 @@
  * @told: this packet has told of a loss: the next loss has another behind it
  * @doubt: a full queue may have lost one in this round
  * @hole_below: the packet behind the hole waited no longer than the mean
- * @below: share of losses when a packet waited no longer than the mean,
- *	LOSS_DELAY_FLOOR..LOSS_DELAY_ONE: all
+ * @below: share of losses when a packet waited no longer than the mean, 0..LOSS_DELAY_ONE: all
  * @gap_pkts: packets between two losses that a full queue may have caused, mean of eight,
  *	LOSS_DELAY_GAP_SHIFT more bits
  * @since_pkts: packets since the last of them, LOSS_DELAY_GAP_MAX at most
@@ -119,7 +113,7 @@ static inline u32 loss_delay_share(const struct loss_delay *e)
 	below -= (below + (1U << LOSS_DELAY_WEIGHT_SHIFT) / 2) >> LOSS_DELAY_WEIGHT_SHIFT;
 	if (e->votes < 0)
 		below += LOSS_DELAY_ONE >> LOSS_DELAY_WEIGHT_SHIFT;
-	return max_t(u32, below, LOSS_DELAY_FLOOR);
+	return below;
 }
 
 /* Three bits behind the first: a byte holds it, 0..231. Of two, the longer is never less */

@@ -47,7 +47,7 @@ static bool is_state(const struct loss_delay *e)
 	       e->lost <= LOSS_DELAY_PKTS_MAX &&
 	       e->gap_pkts <= LOSS_DELAY_GAP_MAX << LOSS_DELAY_GAP_SHIFT &&
 	       e->votes >= -LOSS_DELAY_VOTES_MAX && e->votes <= LOSS_DELAY_VOTES_MAX &&
-	       e->below >= LOSS_DELAY_FLOOR && e->below <= LOSS_DELAY_ONE;
+	       e->below <= LOSS_DELAY_ONE;
 }
 
 PROOF(start)
@@ -116,7 +116,7 @@ PROOF(judge)
 	ASSUME(is_state(&e));
 	CHECK(e.lost > LOSS_DELAY_CHANCE || loss_delay_often(&e) || !loss_delay_heavy(&e));
 	CHECK(!loss_delay_often(&e) || e.gap_pkts < LOSS_DELAY_OFTEN_PKTS << LOSS_DELAY_GAP_SHIFT);
-	CHECK(loss_delay_share(&e) >= LOSS_DELAY_FLOOR && loss_delay_share(&e) <= LOSS_DELAY_ONE);
+	CHECK(loss_delay_share(&e) <= LOSS_DELAY_ONE);
 	CHECK(!loss_delay_open(&e) || e.hole_near);
 	CHECK(!loss_delay_clear(&e) || (loss_delay_of_link(&e) && !loss_delay_often(&e)));
 }
