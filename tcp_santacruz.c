@@ -864,8 +864,10 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	u32 rtt_us = rs->rtt_us > 0 ? rs->rtt_us : tcp_sk(sk)->srtt_us >> 3;
 	bool as_meant = abs(santacruz_n(sc) - santacruz_op(sk)) <=
 			santacruz_milli_to_q8(READ_ONCE(delta));
-	bool congested, not_full, steady = sc->phase == SANTACRUZ_STEADY;
+	/* A loss of the same queue again, or of what slow start has sent, says nothing of others */
+	bool steady = sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->slow;
 	bool startup = sc->phase == SANTACRUZ_STARTUP;
+	bool congested, not_full;
 
 	if (rs->losses <= 0)
 		return;

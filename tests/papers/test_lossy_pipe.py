@@ -41,6 +41,7 @@ MORE = "queue_bdp = {}\njitter_ms = {}\njitter_in_order = true"
 SHORT_QUEUE: dict[str, Any] = {"rate_mbit": 180, "delay_ms": 85, "percent": 1.5, "more": MORE.format(0.34, 0.8)}
 LARGE = {"rate_mbit": 300, "delay_ms": 200, "percent": 0.3, "more": MORE.format(0.5, 0.4)}
 LONGER = LARGE | {"at_s": 2.5, "way": "both", "later_ms": 280}
+WIDE: dict[str, Any] = {"rate_mbit": 879, "delay_ms": 48.3, "percent": 0.93, "more": MORE.format(0.82, 3.7)}
 SATELLITE = {"rate_mbit": 120, "delay_ms": 200, "percent": 1, "more": MORE.format(1, 3)}
 LONGER_FORTH = SATELLITE | {"at_s": 3.2, "way": "forward", "later_ms": 380}
 # Of the link from ten seconds after the change on it was 0.16 and 0.15; BBR has 0.65 and 0.49
@@ -76,3 +77,8 @@ def test_slow_start_goes_on_after_a_longer_path(
 def test_the_link_is_used(run_json: Run, tmp_path: Path, link: dict[str, Any], least: float) -> None:
     """The delay does not answer what is taken out, so it is the path's; the mean wait follows a longer way back."""
     assert flow(run_json, tmp_path, link, 2)["goodput_mbit"] >= least * link["rate_mbit"]
+
+
+def test_the_second_loss_of_slow_start_is_no_company(run_json: Run, tmp_path: Path) -> None:
+    """The first ended slow start at 160 of 7000 packets, the second turned competitive mode on for seconds (0.31)."""
+    assert flow(run_json, tmp_path, WIDE, 1)["steady_goodput_mbit"] >= 0.4 * WIDE["rate_mbit"]

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Why claims about real networks do not hold, a text for each root cause; the figures are the claims' own."""
 
-OWN_RATE = (
-    "the least service time is forgotten by a sixteenth in each round and then follows the spacing of arrivals, "
-    "which is the own rate where the pipe is not full: a window that became too small then looks right, and stays"
-)
 COMPETES_ALONE = (
     "it takes its losses, or a delay of the path, for others that fill the queue, and does what CUBIC does though it "
     "is alone"

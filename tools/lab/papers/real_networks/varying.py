@@ -71,7 +71,6 @@ m.each(
     "the path's delay grows by 5 to 200 ms: from 10 s after 0.9 of the link, p95 of queueing at most 25 ms",
     [m.Points("delay-step", {"event.0.way": WAYS, "event.0.delay_ms": (25, 32, 35, 40, 50, 60, 120, 220)})],
     recovers,
-    cause=f"+5 ms: {causes.OWN_RATE} until two drains have left it alike, some 20 s",
     cost_s=25,
 )
 m.each(
