@@ -302,7 +302,12 @@ static u32 westwood_room(const struct sock *sk)
 		return bdp;
 	if (tcp_in_slow_start(tp))
 		bdp = max(bdp, tp->snd_ssthresh);
-	return tcp_is_cwnd_limited(sk) ? max(bdp, 2 * tcp_snd_cwnd(tp)) : bdp;
+	/* Nor will a queue too short to be seen ever make such a stretch */
+	if (!tcp_is_cwnd_limited(sk) ||
+	    (w->shown && full_queue_is_short(&w->full, w->path.min_us,
+					     cc_path_least_us(&w->path))))
+		return bdp;
+	return max(bdp, 2 * tcp_snd_cwnd(tp));
 }
 
 /*

@@ -204,11 +204,15 @@ minrtt_probe_judge(struct minrtt_probe *p, u32 round_us, u32 same_us)
 	return MINRTT_PROBE_OTHERS;
 }
 
-/* Nothing stood in the round before, and now much does: looked at without delay */
+/*
+ * Nothing stood in the round before, and now much does: looked at without delay. But not what
+ * comes first after a probe that has emptied the sender's own queue: that comes back.
+ */
 static inline bool minrtt_probe_at_once(const struct minrtt_probe *p,
 					u32 round_us, u32 wait_us)
 {
 	return !p->stood && !p->seen_us && !p->probing && !p->cut &&
+	       p->left < MINRTT_PROBE_REST &&
 	       (round_us - p->min_us) / MINRTT_PROBE_AT_ONCE > wait_us;
 }
 

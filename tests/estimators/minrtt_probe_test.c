@@ -753,6 +753,9 @@ static void test_at_once(void)
 	EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "gone");
 	EXPECT_EQ(path_round(&p, most_us + MINRTT_PROBE_AT_ONCE), MINRTT_PROBE_BEGIN, "at once");
 	EXPECT_EQ(probe(&p, RTT_US), MINRTT_PROBE_EMPTY, "the sender's own");
+	EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "a round until it comes back");
+	EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_GO_ON, "which is no path");
+	EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "gone");
 	EXPECT_EQ(path_round(&p, 2 * RTT_US), MINRTT_PROBE_BEGIN, "whatever the rest");
 	EXPECT_EQ(probe(&p, 2 * RTT_US), MINRTT_PROBE_OTHERS, "first");
 	EXPECT_EQ(next_probe(&p, 3 * RTT_US, 2), MINRTT_PROBE_OTHERS, "others'");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A full queue that others keep is not a longer path; a link that was away for a moment is no full queue."""
+"""A queue that others keep, or one of its own, is no longer path; a link that was away is no full queue."""
 
 from pathlib import Path
 
@@ -8,6 +8,8 @@ import pytest
 from commands import Run, sets
 
 pytestmark = pytest.mark.virtual
+FAST = {"rate_mbit": 400, "delay_ms": 10}
+PLAIN = {"rate_mbit": 10, "delay_ms": 25}
 AWAY = """
 base = "real_networks-leo"
 title = "Half of all packets are lost for 100 ms with each handover, which come so many seconds after the begin"
@@ -30,6 +32,11 @@ loss_percent = 50
 """
 
 
+def both_ways(link: dict[str, int]) -> dict[str, object]:
+    """Keys of the bottleneck."""
+    return {f"link.bottleneck.{way}.{key}": value for way in ("forward", "reverse") for key, value in link.items()}
+
+
 @pytest.mark.parametrize("cc", ["westwood_fr", "westwood_gfr"])
 def test_many_flows_behind_a_full_queue(run_json: Run, tmp_path: Path, cc: str) -> None:
     """Half of one window of twenty leaves the queue as it was: as a look at the path 5.0, 9.2 times Reno's drops."""
@@ -47,3 +54,21 @@ def test_a_link_that_was_away(run_json: Run, tmp_path: Path) -> None:
         [found] = run_json(tmp_path / "away.toml", "--cc", "westwood_fr", "--seed", "1", "--out", tmp_path / str(at_s))
         mbit.append(found["flows"][0]["steady_goodput_mbit"])
     assert sum(mbit) / len(mbit) >= 130
+
+
+def test_a_queue_too_short_to_be_seen(run_json: Run, tmp_path: Path) -> None:
+    """Two flows behind 0.6 ms of queue: a lower bound that each loss doubled dropped 16.5 times what Reno's do."""
+    fast: dict[str, object] = both_ways(FAST) | {f"link.{at}.forward.rate_mbit": 10000 for at in ("access", "exit")}
+    fast |= {"link.bottleneck.forward.queue_pkts": 20, "flow.main.count": 2, "flow.main.start_jitter_s": 1}
+    fast |= {"sweep": "{}", "duration_s": 15}
+    runs = run_json("real_networks-many", "--cc", "westwood_fr", "--cc", "reno", *sets(fast), "--out", tmp_path)
+    drops = {run["cc"]: run["queue"]["drops"] for run in runs}
+    assert drops["westwood_fr"] <= 8 * drops["reno"]
+
+
+def test_a_queue_of_its_own_that_comes_back(run_json: Run, tmp_path: Path) -> None:
+    """After each probe it was looked at anew within some rounds: 0.87 of a link without loss, 0.97 can be had."""
+    plain = both_ways(PLAIN) | {"link.bottleneck.forward.queue_pkts": 417, "sweep": "{}"}
+    plain |= {"duration_s": 30, "measure.steady_from_s": 5}
+    [found] = run_json("any_link-alone", "--cc", "westwood_fr", "--seed", "1", *sets(plain), "--out", tmp_path)
+    assert found["flows"][0]["steady_goodput_mbit"] >= 0.9 * PLAIN["rate_mbit"]
