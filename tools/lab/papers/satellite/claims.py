@@ -334,7 +334,7 @@ def others_lost(e: Evidence, run: RunKey) -> float:
     "satellite-friend",
     paper="25, 600 ms beside cubic and reno of 25 ms: at most 1.1 times what a reno flow of 25 ms takes in its place",
     needs=[*FRIENDS.values(), REFERENCE, WITHOUT],
-    cause="1.30 at 25 ms, too, where rho is 1: beside a queue that goes up and down the least mean round trip is above "
+    cause="1.28 at 25 ms, too, where rho is 1: beside a queue that goes up and down the least mean round trip is above "
     "the path's, and a part of the queue does not count. The others lose 6 and 5 %",
     cost_s=80,
 )
