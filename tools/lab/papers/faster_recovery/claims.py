@@ -168,8 +168,6 @@ RECEIVED = ("t", "id", "bytes_received")
     paper="one of 10 connections, last 100 s: FR and GFR at least 3 times Reno",
     needs=F8.values(),
     cost_s=25,
-    cause="which of the ten has little for a while is chance: with five modules of two days the first of westwood_fr "
-    "had 6.8, 1.0, 20.9, 1.3 and 0.9 times Reno's; the mean of the ten is 3.9 to 4.1 each time",
 )
 def sustained(e: Evidence) -> Verdict:
     """
