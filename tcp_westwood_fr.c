@@ -267,6 +267,13 @@ static u32 westwood_bounded(const struct sock *sk, u32 ssthresh)
 	return clamp(ssthresh, CC_WINDOW_MIN, max(most, CC_WINDOW_MIN));
 }
 
+/* The queue is too short to be seen by its waits */
+static bool westwood_is_short(const struct westwood *w)
+{
+	return full_queue_is_short(&w->full, w->path.min_us,
+				   cc_path_least_us(&w->path));
+}
+
 /* Threshold after a loss of congestion */
 static u32 westwood_congested(struct sock *sk, u32 cwnd)
 {
@@ -303,9 +310,7 @@ static u32 westwood_room(const struct sock *sk)
 	if (tcp_in_slow_start(tp))
 		bdp = max(bdp, tp->snd_ssthresh);
 	/* Nor will a queue too short to be seen ever make such a stretch */
-	if (!tcp_is_cwnd_limited(sk) ||
-	    (w->shown && full_queue_is_short(&w->full, w->path.min_us,
-					     cc_path_least_us(&w->path))))
+	if (!tcp_is_cwnd_limited(sk) || (w->shown && westwood_is_short(w)))
 		return bdp;
 	return max(bdp, 2 * tcp_snd_cwnd(tp));
 }
@@ -496,9 +501,7 @@ static void westwood_measure(struct sock *sk, u32 pkts, u32 lost, u32 rtt_us)
 			       !!tp->sacked_out, state == TCP_CA_Recovery);
 	}
 	if (lost)
-		full_queue_lost(&w->full,
-				full_queue_is_short(&w->full, w->path.min_us,
-						    cc_path_least_us(&w->path)));
+		full_queue_lost(&w->full, westwood_is_short(w));
 	if (westwood_estimate_busy(sk, pkts, lost, rtt_us - back_us, back_us))
 		westwood_round(sk);
 	/* The first busy stretch knows where slow start has to end */

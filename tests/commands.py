@@ -27,6 +27,12 @@ def sets(values: Mapping[str, object]) -> list[str]:
     return [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
 
 
+def both_ways(rate_mbit: float, delay_ms: float) -> dict[str, object]:
+    """Keys of the bottleneck, which is the same forth and back; delay_ms is that of one way."""
+    link = {"rate_mbit": rate_mbit, "delay_ms": delay_ms}
+    return {f"link.bottleneck.{way}.{key}": value for way in ("forward", "reverse") for key, value in link.items()}
+
+
 def call_hetlab(
     *args: str | Path, cwd: Path | None = None, timeout: float = 900, env: dict[str, str] | None = None
 ) -> Done:

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from commands import Run, sets
+from commands import Run, both_ways, sets
 
 pytestmark = pytest.mark.virtual
-FAST = {"rate_mbit": 400, "delay_ms": 10}
-PLAIN = {"rate_mbit": 10, "delay_ms": 25}
 AWAY = """
 base = "real_networks-leo"
 title = "Half of all packets are lost for 100 ms with each handover, which come so many seconds after the begin"
@@ -30,11 +28,6 @@ link = "bottleneck"
 way = "forward"
 loss_percent = 50
 """
-
-
-def both_ways(link: dict[str, int]) -> dict[str, object]:
-    """Keys of the bottleneck."""
-    return {f"link.bottleneck.{way}.{key}": value for way in ("forward", "reverse") for key, value in link.items()}
 
 
 @pytest.mark.parametrize("cc", ["westwood_fr", "westwood_gfr"])
@@ -58,7 +51,7 @@ def test_a_link_that_was_away(run_json: Run, tmp_path: Path) -> None:
 
 def test_a_queue_too_short_to_be_seen(run_json: Run, tmp_path: Path) -> None:
     """Two flows behind 0.6 ms of queue: a lower bound that each loss doubled dropped 16.5 times what Reno's do."""
-    fast: dict[str, object] = both_ways(FAST) | {f"link.{at}.forward.rate_mbit": 10000 for at in ("access", "exit")}
+    fast = both_ways(400, 10) | {f"link.{at}.forward.rate_mbit": 10000 for at in ("access", "exit")}
     fast |= {"link.bottleneck.forward.queue_pkts": 20, "flow.main.count": 2, "flow.main.start_jitter_s": 1}
     fast |= {"sweep": "{}", "duration_s": 15}
     runs = run_json("real_networks-many", "--cc", "westwood_fr", "--cc", "reno", *sets(fast), "--out", tmp_path)
@@ -68,7 +61,7 @@ def test_a_queue_too_short_to_be_seen(run_json: Run, tmp_path: Path) -> None:
 
 def test_a_queue_of_its_own_that_comes_back(run_json: Run, tmp_path: Path) -> None:
     """After each probe it was looked at anew within some rounds: 0.87 of a link without loss, 0.97 can be had."""
-    plain = both_ways(PLAIN) | {"link.bottleneck.forward.queue_pkts": 417, "sweep": "{}"}
+    plain = both_ways(10, 25) | {"link.bottleneck.forward.queue_pkts": 417, "sweep": "{}"}
     plain |= {"duration_s": 30, "measure.steady_from_s": 5}
     [found] = run_json("any_link-alone", "--cc", "westwood_fr", "--seed", "1", *sets(plain), "--out", tmp_path)
-    assert found["flows"][0]["steady_goodput_mbit"] >= 0.9 * PLAIN["rate_mbit"]
+    assert found["flows"][0]["steady_goodput_mbit"] >= 0.9 * 10

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commands import Run, sets
+from commands import Run, both_ways, sets
 from hetlab.model.keys import from_plain
 from hetlab.model.result import RunResult
 from hetlab.results.store import run_dir, series
 
 pytestmark = pytest.mark.virtual
-FORTH, BACK = "link.bottleneck.forward", "link.bottleneck.reverse"
+FORTH = "link.bottleneck.forward"
 
 # By satellite-leo: all lost for 100 ms at 15 and 45 s, then 60 ms and 70 ms instead of 40 ms and 45 ms
 LONGER = {15: 60, 45: 70}
@@ -35,12 +35,6 @@ def test_a_longer_path_is_known(run_json: Run, tmp_path: Path, cc: str, start_s:
         known_ms = seen["cc_minrtt"][np.searchsorted(t, at_s + known_s)] / 1e3
         assert abs(known_ms - rtt_ms) <= TOLD_MS, f"from {at_s} s on"
     assert seen["cwnd"][np.searchsorted(t, 53)] > 700
-
-
-def both_ways(rate_mbit: float, delay_ms: float) -> dict[str, object]:
-    """Keys of the bottleneck."""
-    way = {"rate_mbit": rate_mbit, "delay_ms": delay_ms}
-    return {f"{at}.{key}": value for at in (FORTH, BACK) for key, value in way.items()}
 
 
 @pytest.mark.parametrize(
