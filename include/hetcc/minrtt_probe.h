@@ -7,7 +7,8 @@
  * long from one round to the next, the sender holds its window a round long below what
  * the path takes without a queue, and looks at the round after that:
  *
- *  - near the minimum: the queue was the sender's own, and is gone;
+ *  - near the minimum, then or before the next look: the queue was the sender's own, or has
+ *    gone. It may stand for some rounds again;
  *  - longer, and as long as at the probe before: the path is longer;
  *  - longer, and different: the queue of others. Looks become rarer.
  *
@@ -246,7 +247,8 @@ static inline enum minrtt_probe_event minrtt_probe_round(struct minrtt_probe *p,
 	if (probed && --p->left)
 		return MINRTT_PROBE_GO_ON;
 	if (round_us - p->min_us <= near_us) {
-		minrtt_probe_known(p, probed ? MINRTT_PROBE_REST :
+		/* A mean may show only after a probe that it has emptied the queue */
+		minrtt_probe_known(p, minrtt_probe_is_open(p) ? MINRTT_PROBE_REST :
 				   clamp_t(u32, p->left, MINRTT_PROBE_ROUNDS,
 					   MINRTT_PROBE_REST));
 		return probed ? MINRTT_PROBE_EMPTY : MINRTT_PROBE_GO_ON;

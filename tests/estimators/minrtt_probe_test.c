@@ -318,8 +318,25 @@ static void test_empty_between(void)
 	}
 	EXPECT_EQ(next_probe(&p, 2 * RTT_US, 16), MINRTT_PROBE_OTHERS, "a queue");
 	EXPECT_EQ(path_round(&p, RTT_US), MINRTT_PROBE_GO_ON, "gone by itself");
-	EXPECT_EQ(next_probe(&p, 2 * RTT_US, 4), MINRTT_PROBE_OTHERS, "another");
+	EXPECT_EQ(next_probe(&p, 2 * RTT_US, 16), MINRTT_PROBE_OTHERS, "another");
 	EXPECT_EQ(p.min_us, RTT_US, "minimum");
+}
+
+/* A mean shows what a probe has emptied after it: that rests as one that was seen in time */
+static void test_empty_later(void)
+{
+	struct minrtt_probe p = fresh(RTT_US);
+
+	EXPECT_EQ(next_probe(&p, 2 * RTT_US, 4), MINRTT_PROBE_OTHERS, "too early");
+	path_round(&p, RTT_US);
+	expect_known(&p, 16, "gone");
+	/* Two looks that differ were at others': it may come back soon, or the path change */
+	EXPECT_EQ(next_probe(&p, 2 * RTT_US, 16), MINRTT_PROBE_OTHERS, "first");
+	EXPECT_EQ(next_probe(&p, 3 * RTT_US, 2), MINRTT_PROBE_OTHERS, "second");
+	while (p.left > 4)
+		path_round(&p, 2 * RTT_US);
+	path_round(&p, RTT_US);
+	expect_known(&p, 4, "others'");
 }
 
 static void test_others_vary(void)
@@ -799,6 +816,7 @@ static const struct tap_case cases[] = {
 	{ "until when it is not known what stands", test_open },
 	{ "two probes differ by half of what deviations explain", test_same_deviation },
 	{ "what stands at once", test_at_once },
+	{ "an empty queue that shows late", test_empty_later },
 };
 
 TAP_MAIN(cases)
