@@ -17,6 +17,7 @@
  * With rho = 1 its window is Reno's. What the kernel asks for beyond the paper:
  *  - increments are per acknowledged segment, not per ACK;
  *  - the initial window is at least the kernel's, and larger only if paced;
+ *  - ACKs of a sender that the application limits are no train;
  *  - before the first threshold is known slow start is Reno's, since 2^rho - 1
  *    reaches any threshold with one ACK; without an estimate the kernel's;
  *  - 2^rho - 1 stops at 2^15 segments.
@@ -75,6 +76,8 @@
 #define HYBLA_TRAIN_MAX_PKTS	9U
 /* Until a round trip has confirmed a train, at most so many times slow start's window */
 #define HYBLA_CLAIM		32
+/* A minimum that falls by a microsecond at a time is followed by steps of a 16th to a 31st */
+#define HYBLA_SHORTER_BITS	5
 /* What we had in a queue is gone after two rounds: it leaves, and is seen to have left */
 #define HYBLA_STAYS		3
 /* A slow start whose end is not known: a window leaves in this part of a round trip */
@@ -133,6 +136,14 @@ static bool hybla_begin(struct sock *sk, const struct hybla_law *rho,
 		WRITE_ONCE(tp->snd_ssthresh,
 			   hybla_law_scale(rho, READ_ONCE(init_ssthresh)));
 	return READ_ONCE(hoe);
+}
+
+/* ACKs of what an application sends bit by bit are as far apart as that: no train */
+static void hybla_check_train(struct ack_train *train,
+			      const struct tcp_sock *tp)
+{
+	if (tp->app_limited && !after(tp->delivered, tp->app_limited))
+		train->running = false;
 }
 
 /*
@@ -225,6 +236,7 @@ static void hybla_paper_pkts_acked(struct sock *sk,
 		h->rtt_min_us = min(h->rtt_min_us, h->rtt_us);
 	}
 	hybla_set_rho(&h->rho, h->rtt_min_us);
+	hybla_check_train(&h->train, tp);
 	if (h->first && pkts)
 		h->first = hybla_estimate_ssthresh(sk, &h->train,
 						   (u32)tp->tcp_mstamp, pkts,
@@ -545,6 +557,9 @@ static bool hybla_path_round(struct sock *sk)
 	u32 near_us = hybla_wait_us(h) / HYBLA_NEAR;
 	bool anew = cc_path_round(sk, &h->path, &h->wnd, near_us, near_us);
 
+	/* It holds the window, and what is measured so far is none of an empty path */
+	if (h->path.probing)
+		hybla_end_first(sk);
 	/* What ACKs wait for on their way is part of a longer path, and of its mean */
 	rtt_mean_at_least(&h->rtt, h->path.min_us);
 	return anew;
@@ -612,13 +627,10 @@ static void hybla_sought(struct sock *sk, u32 pkts, u32 rtt_us, u32 back_us)
 	};
 
 	cc_busy_add(tp, &h->busy, &ack, pkts, 0, back_us);
-	if (h->busy.proven) {
+	if (h->busy.proven)
 		hybla_found(sk);
-	} else if (h->busy.round.ack_us != from_us) {
+	else if (h->busy.round.ack_us != from_us)
 		hybla_path_round(sk);
-		if (h->path.probing)
-			hybla_end_first(sk);
-	}
 }
 
 /* What an ACK says of queues, losses and the path */
@@ -750,6 +762,7 @@ static void hybla_first(struct sock *sk, u32 pkts, u32 rtt_us, u32 back_us)
 		hybla_first_rest(sk, rtt_us);
 		return;
 	}
+	hybla_check_train(&h->train, tcp_sk(sk));
 	/* All of the first window is out */
 	if (!h->train.running)
 		h->claim_end = tcp_sk(sk)->delivered +
@@ -917,15 +930,18 @@ static void hybla_shorter(struct sock *sk, u32 was_us)
 {
 	struct hybla *h = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 now_us = h->path.min_us, ssthresh;
+	int shift = max(fls(was_us) - HYBLA_SHORTER_BITS, 0);
+	u32 was = was_us >> shift, less = was - (h->path.min_us >> shift);
+	u32 ssthresh = tp->snd_ssthresh;
 
-	if (now_us >= was_us || was_us == MINRTT_PROBE_NONE || h->seeking ||
+	if (!less || was_us == MINRTT_PROBE_NONE || h->seeking ||
 	    tcp_in_initial_slowstart(tp))
 		return;
-	ssthresh = fixed_mul_div(tp->snd_ssthresh, now_us, was_us);
+	ssthresh -= fixed_mul_div(ssthresh, less, was);
 	WRITE_ONCE(tp->snd_ssthresh, max(ssthresh, CC_WINDOW_MIN));
 	if (h->share.full < TCP_INFINITE_SSTHRESH)
-		hybla_share_full(&h->share, fixed_mul_div(h->share.full, now_us, was_us));
+		hybla_share_full(&h->share, h->share.full -
+				 fixed_mul_div(h->share.full, less, was));
 }
 
 /*
@@ -992,6 +1008,17 @@ static u32 hybla_retreat(struct sock *sk)
 	return wnd;
 }
 
+/* Return: the window after losses, a mark, or both */
+static u32 hybla_reduced(struct sock *sk, u32 wnd, u32 lost)
+{
+	struct hybla *h = inet_csk_ca(sk);
+
+	if (!cc_window_is_marked(tcp_sk(sk)))
+		return hybla_cut(sk, wnd, 0, lost);
+	hybla_share_marked(&h->share);
+	return min(hybla_cut(sk, wnd, 0, lost), cc_window_marked(wnd));
+}
+
 /*
  * The stack keeps the window for an undo, and then asks. Losses that the recovery
  * before has seen are no new ones.
@@ -1013,17 +1040,13 @@ static u32 hybla_ssthresh(struct sock *sk)
 		return hybla_retreat(sk);
 	cwnd = tcp_snd_cwnd(tp);
 	if (h->path.probing) {
-		h->wnd = hybla_cut(sk, h->wnd, 0, lost);
+		h->wnd = hybla_reduced(sk, h->wnd, lost);
 		return cwnd;
 	}
 	/* Of the link, it has not shown where slow start should have ended */
 	if (lost && tcp_in_slow_start(tp))
 		hybla_share_full(&h->share, tp->snd_ssthresh);
-	if (!lost && cc_window_is_marked(tp)) {
-		hybla_share_marked(&h->share);
-		cwnd = cc_window_marked(cwnd);
-	}
-	cwnd = max(hybla_cut(sk, cwnd, 0, lost), CC_WINDOW_MIN);
+	cwnd = max(hybla_reduced(sk, cwnd, lost), CC_WINDOW_MIN);
 	tcp_snd_cwnd_set(tp, cwnd);
 	return cwnd;
 }
@@ -1032,11 +1055,19 @@ static void hybla_after_idle(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 
-	if (!inet_csk(sk)->icsk_ca_initialized || !cc_window_after_idle(sk))
+	if (!inet_csk(sk)->icsk_ca_initialized || !cc_window_is_idle(sk))
 		return;
 	hybla_end_first(sk);
-	minrtt_probe_abort(&h->path);
+	cc_path_after_idle(sk, &h->path, h->wnd);
 	cc_window_pace(sk);
+}
+
+static void hybla_set_state(struct sock *sk, u8 new_state)
+{
+	struct hybla *h = inet_csk_ca(sk);
+
+	if (new_state == TCP_CA_Loss)
+		cc_path_timeout(sk, &h->path, h->wnd);
 }
 
 /*
@@ -1079,6 +1110,7 @@ static struct tcp_congestion_ops hybla_ext_ops __read_mostly = {
 	.release	= hybla_release,
 	.ssthresh	= hybla_ssthresh,
 	.cong_control	= hybla_cong_control_op,
+	.set_state	= hybla_set_state,
 	.CC_COMPAT_TX_START_FIELD = hybla_after_idle_op,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= hybla_get_info,

@@ -320,18 +320,27 @@ static u32 westwood_room(const struct sock *sk)
  * start, in recovery and after it. Not right after a recovery that has cut: nor does a queue
  * that stood before say that it still does.
  */
-static u32 westwood_ssthresh_busy(struct sock *sk, bool again)
+static u32 westwood_ssthresh_lost(struct sock *sk, bool again)
 {
 	const struct westwood *w = inet_csk_ca(sk);
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
 
-	if (cc_window_is_marked(tcp_sk(sk)))
-		return cc_window_marked(cwnd);
 	if (again && !full_queue_is_here(&w->full))
 		return cwnd;
 	if (westwood_lost_by_queue(sk))
 		return westwood_congested(sk, cwnd);
 	return westwood_bounded(sk, max(cwnd, westwood_room(sk)));
+}
+
+static u32 westwood_ssthresh_busy(struct sock *sk, bool again)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 marked = cc_window_marked(tcp_snd_cwnd(tp));
+
+	if (!cc_window_is_marked(tp))
+		return westwood_ssthresh_lost(sk, again);
+	return tp->lost_out ? min(westwood_ssthresh_lost(sk, again), marked) :
+	       marked;
 }
 
 static u32 westwood_ssthresh_paper(struct sock *sk)
@@ -356,8 +365,11 @@ static u32 westwood_ssthresh(struct sock *sk)
 	w->cut = false;
 	if (westwood_is_full(sk))
 		cc_path_abort(sk, &w->path, w->wnd);
-	if (w->path.probing)
+	if (w->path.probing) {
+		if (cc_window_is_marked(tp))
+			w->wnd = cc_window_marked(w->wnd);
 		return tcp_snd_cwnd(tp);
+	}
 	/* A cut that the recovery before has not reached yet */
 	if (again)
 		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), tp->snd_ssthresh));
@@ -383,17 +395,10 @@ static void westwood_recover_paper(struct sock *sk, u32 pkts, u32 lost)
 }
 
 /*
- * While more is out than a cut has left, one packet leaves for two that have arrived: else
- * all that leaves in the round would leave in half of it, at the rate of the bottleneck.
- */
-static u32 westwood_halve(const struct tcp_sock *tp, u32 pkts)
-{
-	return pkts - (tp->delivered / 2 - (tp->delivered - pkts) / 2);
-}
-
-/*
  * In a recovery the window is the threshold. Where that leaves room it comes by slow
- * start: as much as has left the path, and as much again.
+ * start: as much as has left the path, and as much again. While more is out than a cut has
+ * left, one packet leaves for two that have arrived: else all that leaves in the round would
+ * leave in half of it, at the rate of the bottleneck.
  */
 static void westwood_recover(struct sock *sk, u32 pkts, u32 lost)
 {
@@ -411,7 +416,7 @@ static void westwood_recover(struct sock *sk, u32 pkts, u32 lost)
 			   westwood_congested(sk, max(tp->prior_cwnd,
 						      tcp_snd_cwnd(tp))));
 	if (w->cut && flight > tp->snd_ssthresh)
-		cwnd = flight + westwood_halve(tp, pkts);
+		cwnd = flight + fixed_halve(tp->delivered, pkts);
 	else
 		cwnd = min(tp->snd_ssthresh, flight + 2 * (pkts + lost));
 	tcp_snd_cwnd_set(tp, max(cwnd, CC_WINDOW_MIN));
@@ -599,8 +604,8 @@ static void westwood_after_idle(struct sock *sk)
 {
 	struct westwood *w = inet_csk_ca(sk);
 
-	if (inet_csk(sk)->icsk_ca_initialized && cc_window_after_idle(sk))
-		minrtt_probe_abort(&w->path);
+	if (inet_csk(sk)->icsk_ca_initialized && cc_window_is_idle(sk))
+		cc_path_after_idle(sk, &w->path, w->wnd);
 }
 
 /* How long it was silent until a timeout is not how far apart ACKs come */
@@ -608,8 +613,19 @@ static void westwood_set_state(struct sock *sk, u8 new_state)
 {
 	struct westwood *w = inet_csk_ca(sk);
 
-	if (new_state == TCP_CA_Loss && !w->paper)
-		bw_busy_pause(&w->busy);
+	if (new_state != TCP_CA_Loss || w->paper)
+		return;
+	bw_busy_pause(&w->busy);
+	cc_path_timeout(sk, &w->path, w->wnd);
+}
+
+/* Nothing was lost: what a recovery has cut is none of the window's any more */
+static u32 westwood_undo_cwnd(struct sock *sk)
+{
+	struct westwood *w = inet_csk_ca(sk);
+
+	w->cut = false;
+	return tcp_reno_undo_cwnd(sk);
 }
 
 static size_t westwood_get_info(struct sock *sk, u32 ext, int *attr,
@@ -634,7 +650,7 @@ static struct tcp_congestion_ops westwood_fr_ops __read_mostly = {
 	.cong_control	= westwood_fr_cong_control_op,
 	.CC_COMPAT_TX_START_FIELD = westwood_after_idle_op,
 	.set_state	= westwood_set_state,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.undo_cwnd	= westwood_undo_cwnd,
 	.get_info	= westwood_get_info,
 };
 
@@ -646,7 +662,7 @@ static struct tcp_congestion_ops westwood_gfr_ops __read_mostly = {
 	.cong_control	= westwood_gfr_cong_control_op,
 	.CC_COMPAT_TX_START_FIELD = westwood_after_idle_op,
 	.set_state	= westwood_set_state,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.undo_cwnd	= westwood_undo_cwnd,
 	.get_info	= westwood_get_info,
 };
 

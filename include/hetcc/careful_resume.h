@@ -28,6 +28,8 @@
 #define CAREFUL_RESUME_PART	2
 /* The RFC's: a round trip shorter by more than that is another path's */
 #define CAREFUL_RESUME_SHORTER	2
+/* Who sent less than the initial window has not shown that the path takes less (RFC 6928) */
+#define CAREFUL_RESUME_INIT	10U
 
 /**
  * enum careful_resume_phase - phases of the RFC after Reconnaissance
@@ -132,7 +134,8 @@ static inline u32 careful_resume_ack(struct careful_resume *c, u32 pkts,
 	c->pipe = fixed_sat_u32((u64)c->pipe + pkts);
 	if (c->phase == CAREFUL_RESUME_UNVALIDATED)
 		return over || !flight ?
-		       careful_resume_validate(c, flight, next) : 0;
+		       max(careful_resume_validate(c, flight, next),
+			   CAREFUL_RESUME_INIT) : 0;
 	if (over)
 		c->phase = CAREFUL_RESUME_NORMAL;
 	return 0;

@@ -45,13 +45,15 @@ static inline u32 cc_info_pacing_gain(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 rate = READ_ONCE(sk->sk_pacing_rate), base;
+	/* A reader has no lock, and a disconnect makes it 0 */
+	u32 srtt_us = READ_ONCE(tp->srtt_us);
 
-	if (READ_ONCE(sk->sk_pacing_status) == SK_PACING_NONE || !tp->srtt_us)
+	if (READ_ONCE(sk->sk_pacing_status) == SK_PACING_NONE || !srtt_us)
 		return 0;
 	/* 2^16 * 2^24 * 2^23 < 2^63; srtt_us has 3 more bits */
 	base = div_u64((u64)tp->mss_cache *
 		       min_t(u32, tcp_snd_cwnd(tp), CC_INFO_WINDOW_MAX) *
-		       (USEC_PER_SEC << 3), tp->srtt_us);
+		       (USEC_PER_SEC << 3), srtt_us);
 	rate = min_t(u64, rate, U64_MAX >> CC_INFO_GAIN_SHIFT);
 	return min_t(u64, div64_u64(rate << CC_INFO_GAIN_SHIFT, max_t(u64, base, 1)),
 		     U32_MAX);

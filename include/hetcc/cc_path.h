@@ -62,7 +62,12 @@ static inline void cc_path_init(const struct tcp_sock *tp,
 {
 	minrtt_probe_init(p, tcp_min_rtt(tp) ? : MINRTT_PROBE_NONE);
 	return_path_begin(&p->back, (u32)tp->tcp_mstamp, tp->rx_opt.rcv_tsval);
-	p->back.off = !tp->rx_opt.tstamp_ok;
+	p->back.off = false;
+}
+
+static inline bool cc_path_is_known(const struct minrtt_probe *p)
+{
+	return p->min_us != MINRTT_PROBE_NONE;
 }
 
 /**
@@ -70,6 +75,9 @@ static inline void cc_path_init(const struct tcp_sock *tp,
  * @tp: socket
  * @p: path
  * @rtt_us: round trip that it shows, 0: none
+ *
+ * The module may have been chosen, or the connection begun, before the peer's first
+ * timestamp: then the first one that is measured is where the way back begins.
  *
  * Return: microseconds, less than @rtt_us or 0.
  */
@@ -80,13 +88,13 @@ static inline u32 cc_path_back_us(const struct tcp_sock *tp,
 
 	if (!rtt_us || !tp->rx_opt.saw_tstamp)
 		return 0;
+	if (!cc_path_is_known(p)) {
+		return_path_begin(&p->back, (u32)tp->tcp_mstamp,
+				  tp->rx_opt.rcv_tsval);
+		return 0;
+	}
 	return return_path_add(&p->back, (u32)tp->tcp_mstamp,
 			       tp->rx_opt.rcv_tsval, rtt_us - min_us, min_us);
-}
-
-static inline bool cc_path_is_known(const struct minrtt_probe *p)
-{
-	return p->min_us != MINRTT_PROBE_NONE;
 }
 
 /* Hold the window below what the path takes without a queue */
@@ -181,6 +189,36 @@ static inline void cc_path_abort(struct sock *sk, struct minrtt_probe *p,
 	cc_path_restore(sk, wnd);
 }
 
+/**
+ * cc_path_timeout() - a timeout ends a probe
+ * @sk: socket
+ * @p: path
+ * @wnd: window before the probe: slow start comes back to that
+ */
+static inline void cc_path_timeout(struct sock *sk, struct minrtt_probe *p,
+				   u32 wnd)
+{
+	if (!p->probing)
+		return;
+	minrtt_probe_abort(p);
+	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, max(wnd, CC_WINDOW_MIN));
+}
+
+/**
+ * cc_path_after_idle() - see cc_window_after_idle(); a probe is over
+ * @sk: socket
+ * @p: path
+ * @wnd: window before the probe, to which that is done
+ */
+static inline void cc_path_after_idle(struct sock *sk, struct minrtt_probe *p,
+				      u32 wnd)
+{
+	if (p->probing)
+		tcp_snd_cwnd_set(tcp_sk(sk), max(wnd, CC_WINDOW_MIN));
+	minrtt_probe_abort(p);
+	cc_window_after_idle(sk);
+}
+
 /* Another path, on which slow start begins anew: nothing is known of what it carries */
 static inline void cc_path_begin_anew(struct sock *sk)
 {
@@ -194,6 +232,8 @@ static inline void cc_path_begin_anew(struct sock *sk)
 static inline void cc_path_longer(const struct tcp_sock *tp,
 				  struct minrtt_probe *p)
 {
+	if (!tp->rx_opt.saw_tstamp)
+		return;
 	p->min_us += return_path_add(&p->back, (u32)tp->tcp_mstamp,
 				     tp->rx_opt.rcv_tsval, U32_MAX - p->min_us,
 				     p->min_us);

@@ -167,6 +167,7 @@ static inline void cc_resume_keep(const struct sock *sk, u32 age_s, u32 pkts,
 			.bytes = bytes,
 			.rtt_us = rtt_us,
 			.at_s = (u32)ktime_get_seconds(),
+			.used = e->used && cc_resume_is_of(e, &to, net, U32_MAX),
 		};
 	spin_unlock_bh(&cc_resume_lock);
 }

@@ -104,14 +104,31 @@ static inline u32 cc_window_marked(u32 cwnd)
 }
 
 /**
- * cc_window_is_marked() - does the stack reduce the window though nothing is missing?
- * @tp: socket
+ * cc_window_is_marked() - does the stack reduce the window whatever is missing?
+ * @tp: socket, asked in .ssthresh or when a state begins
+ *
+ * The receiver is told that the mark was answered, with a loss at the same time, too. The
+ * stack keeps no threshold for an undo then (RFC 3168, section 6.1.2).
  *
  * Return: for a mark, a packet dropped on this host, or a loss that a probe repaired.
  */
 static inline bool cc_window_is_marked(const struct tcp_sock *tp)
 {
-	return !tp->lost_out && !tp->retrans_out;
+	return !tp->prior_ssthresh;
+}
+
+/**
+ * cc_window_is_idle() - was no data sent for longer than a timeout?
+ * @sk: socket
+ *
+ * Return: the window is to be halved for that.
+ */
+static inline bool cc_window_is_idle(const struct sock *sk)
+{
+	u32 idle = tcp_jiffies32 - tcp_sk(sk)->lsndtime;
+
+	return idle > inet_csk(sk)->icsk_rto &&
+	       READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle);
 }
 
 /**
@@ -119,23 +136,19 @@ static inline bool cc_window_is_marked(const struct tcp_sock *tp)
  * @sk: socket
  *
  * The stack leaves that to a module that has the whole window.
- *
- * Return: the window has changed.
  */
-static inline bool cc_window_after_idle(struct sock *sk)
+static inline void cc_window_after_idle(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 idle = tcp_jiffies32 - tp->lsndtime, rto = inet_csk(sk)->icsk_rto;
 	u32 cwnd = tcp_snd_cwnd(tp);
 
-	if (idle <= rto ||
-	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
-		return false;
+	if (!cc_window_is_idle(sk))
+		return;
 	WRITE_ONCE(tp->snd_ssthresh, tcp_current_ssthresh(sk));
 	for (; idle > rto && cwnd > TCP_INIT_CWND; idle -= rto)
 		cwnd = max(cwnd / 2, TCP_INIT_CWND);
 	tcp_snd_cwnd_set(tp, cwnd);
-	return true;
 }
 
 /**

@@ -47,6 +47,20 @@ static inline u32 fixed_mul_div(u32 a, u32 b, u32 c)
 	return c ? fixed_sat_u32(div_u64((u64)a * b, c)) : U32_MAX;
 }
 
+/**
+ * fixed_halve() - one of two of what is counted
+ * @count: counted so far, wraps at 2^32
+ * @n: of these newly
+ *
+ * Return: half of @n, and the odd one too where @count was even before.
+ */
+static inline u32 fixed_halve(u32 count, u32 n)
+{
+	u32 odd = (count - n) & 1;
+
+	return n - n / 2 - (n & odd);
+}
+
 /*
  * 2^x: argument Q12, result Q16, saturating at 2^15.
  * Resolution of the result 1.5e-5, relative error below 1e-4 (tests/estimators).

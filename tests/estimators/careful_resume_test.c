@@ -155,6 +155,17 @@ static void test_little_to_send(void)
 	EXPECT_EQ(wnd, 2 * FLIGHT + 1, "what has arrived");
 }
 
+/* A request of one packet after the jump: the window is no smaller than that of any begin */
+static void test_next_to_nothing_to_send(void)
+{
+	struct careful_resume c = { 0 };
+
+	careful_resume_begin(&c, 0, 1000);
+	EXPECT_EQ(careful_resume_ack(&c, 1, 0, 1000 + MSS, 1000 + MSS), CAREFUL_RESUME_INIT,
+		  "initial window");
+	EXPECT_EQ(c.phase, CAREFUL_RESUME_NORMAL, "over");
+}
+
 /* Of a jump into a path of any smaller capacity the window is soon what that takes */
 static void test_slower(void)
 {
@@ -214,7 +225,7 @@ static void test_any_input(void)
 		else if (!prng_range(0, 9))
 			careful_resume_lost(&c, una);
 		wnd = careful_resume_ack(&c, pkts, flight, una, una + pkts);
-		EXPECT_TRUE(!wnd || wnd == max(flight, c.pipe), "window %u", wnd);
+		EXPECT_TRUE(!wnd || wnd == max(max(flight, c.pipe), CAREFUL_RESUME_INIT), "window %u", wnd);
 		EXPECT_IN(c.phase, CAREFUL_RESUME_NORMAL, CAREFUL_RESUME_RETREAT,
 			  "phase");
 	}
@@ -225,6 +236,7 @@ static const struct tap_case cases[] = {
 	{ "a jump that arrives", test_good },
 	{ "the same where sequence numbers wrap", test_wrap },
 	{ "nothing to send", test_nothing_to_send },
+	{ "next to nothing to send after a jump", test_next_to_nothing_to_send },
 	{ "little to send", test_little_to_send },
 	{ "a slower path: what it carries, within a factor of two", test_slower },
 	{ "a loss before the first packet of the jump", test_lost_early },

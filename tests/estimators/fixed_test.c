@@ -92,6 +92,24 @@ static void test_sat_u32(void)
 	EXPECT_EQ(fixed_sat_u32(U64_MAX), U32_MAX, "2^64 - 1");
 }
 
+/* One of two over any calls, also where the count wraps and where all is counted at once */
+static void test_halve(void)
+{
+	u32 count = 0U - 1001, sum = 0, i, n;
+
+	for (i = 0; i < 1000; i++) {
+		n = prng_range(0, 5);
+		count += n;
+		sum += fixed_halve(count, n);
+		EXPECT_EQ(sum, (count + 1001) / 2, "after %u", count + 1001);
+	}
+	EXPECT_EQ(fixed_halve(0, 0), 0, "none");
+	EXPECT_EQ(fixed_halve(0, 1), 0, "the odd one, which wraps");
+	EXPECT_EQ(fixed_halve(1, 1), 1, "the first");
+	EXPECT_EQ(fixed_halve(U32_MAX, U32_MAX), 1U << 31, "all, from an even count");
+	EXPECT_EQ(fixed_halve(0, U32_MAX), S32_MAX, "all, from an odd one");
+}
+
 static void test_mul_div_edges(void)
 {
 	static const struct {
@@ -202,6 +220,7 @@ static const struct tap_case cases[] = {
 	{ "shim: int_sqrt means what it means in the kernel",
 	  test_int_sqrt_semantics },
 	{ "sat_u32 saturates at 2^32 - 1", test_sat_u32 },
+	{ "one of two", test_halve },
 	{ "mul_div edges: zero divisor, saturation, rounding down",
 	  test_mul_div_edges },
 	{ "mul_div is the exact quotient of random operands",

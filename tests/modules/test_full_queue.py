@@ -65,3 +65,29 @@ def test_a_queue_of_its_own_that_comes_back(run_json: Run, tmp_path: Path) -> No
     plain |= {"duration_s": 30, "measure.steady_from_s": 5}
     [found] = run_json("any_link-alone", "--cc", "westwood_fr", "--seed", "1", *sets(plain), "--out", tmp_path)
     assert found["flows"][0]["steady_goodput_mbit"] >= 0.9 * 10
+
+
+OUTAGE = """
+base = "any_link-alone"
+title = "Nothing arrives for a second that begins somewhere in the 18 rounds from a look at the path to the next"
+duration_s = 16
+sweep = { "event.0.at_s" = [9.0, 9.12, 9.24, 9.36, 9.42, 9.48, 9.54, 9.6, 9.72, 9.84, 9.96, 10.08, 10.2, 10.26, 10.32] }
+[link.bottleneck]
+forward = { rate_mbit = 10, delay_ms = 25, queue_pkts = 417 }
+reverse = { rate_mbit = 10, delay_ms = 25 }
+[[event]]
+at_s = 9
+duration_s = 1
+link = "bottleneck"
+loss_percent = 100
+[measure]
+steady_from_s = 12
+"""
+
+
+@pytest.mark.parametrize("cc", ["westwood_fr", "hybla_ext"])
+def test_a_timeout_while_the_path_is_looked_at(run_json: Run, tmp_path: Path, cc: str) -> None:
+    """The window that a probe holds is none to go on with: two of 15 outages left westwood_fr 1.6 of 10 Mbit/s."""
+    (tmp_path / "outage.toml").write_text(OUTAGE)
+    runs = run_json(tmp_path / "outage.toml", "--cc", cc, "--seed", "1", "--out", tmp_path)
+    assert min(run["flows"][0]["steady_goodput_mbit"] for run in runs) >= 0.85 * 10

@@ -54,7 +54,7 @@ PROOF(ack)
 	       c.phase == CAREFUL_RESUME_VALIDATING));
 	CHECK(c.pipe >= pipe);
 	CHECK(!wnd || phase == CAREFUL_RESUME_UNVALIDATED);
-	CHECK(!wnd || wnd == max(flight, c.pipe));
+	CHECK(!wnd || wnd == max(max(flight, c.pipe), CAREFUL_RESUME_INIT));
 }
 
 PROOF(lost)

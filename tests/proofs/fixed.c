@@ -2,6 +2,8 @@
 /*
  * fixed.h: all arguments; the products do not wrap, so that the quotients are those of
  * the integers.
+ *
+ * wraps: fixed_halve: count - n
  */
 #include "hetcc/fixed.h"
 #include "proof.h"
@@ -25,6 +27,14 @@ PROOF_SMT(mul_div)
 	}
 	want = (u64)a * b / c;
 	CHECK(got == (want > U32_MAX ? U32_MAX : want));
+}
+
+PROOF(halve)
+{
+	u32 was = nondet_u32(), n = nondet_u32();
+	u32 half = fixed_halve((u32)(((u64)was + n) & U32_MAX), n);
+
+	CHECK(half == ((u64)!(was & 1) + n) / 2);
 }
 
 PROOF(exp2)

@@ -24,6 +24,7 @@ def selected(*paths: str) -> set[str]:
         ("tests/estimators/fixed_test.c", {"tests/estimators"}),
         ("tests/lab/test_link.py", {"tests/lab/test_link.py"}),
         ("tests/option/fuzz/wire.c", {"tests/option"}),
+        ("tests/modules/packet/westwood-ecn-loss.pkt", {"tests/packet"}),
         ("tests/option/packet/sc-blind.pkt", {"tests/packet", "tests/papers"}),
         ("tools/mininet/lossy.py", {"tests/lab/test_exec.py"}),
         ("tools/bench/cpu_cost.py", {"tests/lab/test_speed.py"}),

@@ -41,6 +41,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "tests/judge/": ("tests/judge",),
     "tests/lab/": ("tests/lab",),
     "tests/modules/": ("tests/modules",),
+    "tests/modules/packet/": ("tests/packet",),
     "tests/option/": ("tests/option",),
     "tests/option/packet/": ("tests/packet", "tests/papers"),
     "tests/packaging/": ("tests/packaging",),

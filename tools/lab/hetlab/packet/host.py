@@ -15,7 +15,7 @@ from hetlab.packet.model import Env, Script
 from hetlab.packet.parser import parse
 from hetlab.paths import TOP, VENV
 
-FOLDERS = (TOP / "tests" / "packet", TOP / "tests" / "option" / "packet")
+FOLDERS = tuple(TOP / "tests" / folder for folder in ("packet", "option/packet", "modules/packet"))
 VERSIONS = (4, 6)
 POINT = re.compile(r"^(ok|not ok) \d+ - (\S+) ipv(\d)$")
 PACKET = re.compile(r"^# [\d.]+ [<>] ")
