@@ -114,7 +114,7 @@ CC_PARAM_MILLI(n_op, 3000, 500, 1000000,
 CC_PARAM_MILLI(delta, 500, 0, 1000000,
 	       "tolerance around n_op in packets (0..1000); default 0.5");
 CC_PARAM_UINT(drain_s, 10, 0, 1000,
-	      "empty the queue after so many seconds without (0..1000, 0: never); default 10");
+	      "empty the queue after so many seconds without (0..1000, 0: never, nor compete); default 10");
 CC_PARAM_UINT(discriminate, 1, 0, 1,
 	      "1: only congestive loss reduces the window, 0: every loss does; default 1");
 CC_PARAM_UINT(compete, 1, 0, 1,
@@ -161,7 +161,9 @@ enum santacruz_phase {
  * @ref_us: delay that the window is lowered for, or the least one since a drain began
  * @ref_pkts: packets in flight then; in a drain the window to come back to
  * @left_us: delay that the last drain left, 0: none
- * @near_ms: when the queue was last empty, or a drain began or ended
+ * @near_ms: when the queue was last empty, or a drain began or ended. After 4.6 hours of
+ *	silence a drain may come late by that
+ * @lost: tp->lost at the latest look: what no ACK has reported, RACK's timer has found
  * @cut_ms: when the window was last reduced
  * @prior: window before the last congestion, packets; 0: none
  * @phase: enum santacruz_phase
@@ -198,7 +200,8 @@ struct santacruz {
 			u32 ref_us;
 			u32 ref_pkts;
 			u32 left_us;
-			u32 near_ms;
+			u32 near_ms:24,
+			    lost:8;
 			u32 cut_ms;
 			u32 prior:24,
 			    phase:2,
@@ -227,6 +230,7 @@ struct santacruz {
 };
 
 #define SANTACRUZ_RUN_MAX	31
+#define SANTACRUZ_NEAR_MASK	((1U << 24) - 1)
 
 /* Packets in Q8 from a parameter in thousandths: 10^6 * 2^8 < 2^32 */
 static s32 santacruz_milli_to_q8(unsigned int milli)
@@ -356,6 +360,7 @@ static void santacruz_init(struct sock *sk)
 		return;
 	}
 	sc->end = tp->delivered;
+	sc->lost = tp->lost;
 	sc->min_us = tcp_min_rtt(tp);
 	loss_delay_init(&sc->loss);
 	sc->near_ms = santacruz_now_ms(tp);
@@ -478,7 +483,7 @@ static u32 santacruz_believed(const struct sock *sk, u32 off_us, u32 rtt_us)
 	const struct santacruz *sc = inet_csk_ca(sk);
 	u32 most_us = sc->lv.base_us + santacruz_wait_us(sc, rtt_us);
 
-	return sc->lv.primed && (s32)(off_us - most_us) > 0 ? most_us : off_us;
+	return rtt_us && sc->lv.primed && (s32)(off_us - most_us) > 0 ? most_us : off_us;
 }
 
 /* Time between a lost packet and the one behind it that arrived, U32_MAX: unknown */
@@ -543,7 +548,7 @@ static bool santacruz_sample(struct sock *sk, const struct rate_sample *rs,
 		santacruz_waited(sk, rs);
 	if (!santacruz_times(sk, rs->rtt_us, &s_us, &r_us))
 		return false;
-	*off_us = santacruz_believed(sk, r_us - s_us, rs->rtt_us);
+	*off_us = santacruz_believed(sk, r_us - s_us, max(rs->rtt_us, 0L));
 	forward_level_sample(&sc->lv, *off_us, flight);
 	return true;
 }
@@ -663,6 +668,12 @@ static bool santacruz_at_once(u32 level_us, u32 last_us)
 	return last_us < level_us / 4;
 }
 
+/* Milliseconds since the queue was last empty */
+static u32 santacruz_near_ms(const struct santacruz *sc, u32 now_ms)
+{
+	return (now_ms - sc->near_ms) & SANTACRUZ_NEAR_MASK;
+}
+
 static bool santacruz_drain_due(const struct sock *sk)
 {
 	const struct santacruz *sc = inet_csk_ca(sk);
@@ -672,7 +683,7 @@ static bool santacruz_drain_due(const struct sock *sk)
 			      rtt_ms * SANTACRUZ_DRAIN_RTTS) / (1 + sc->compete);
 
 	return READ_ONCE(drain_s) && sc->phase == SANTACRUZ_STEADY &&
-	       santacruz_now_ms(tp) - sc->near_ms > period_ms;
+	       santacruz_near_ms(sc, santacruz_now_ms(tp)) > period_ms;
 }
 
 static void santacruz_begin_drain(struct sock *sk)
@@ -686,12 +697,18 @@ static void santacruz_begin_drain(struct sock *sk)
 	santacruz_set_window(sk, santacruz_law_drain(sc->window, santacruz_n(sc)));
 }
 
+/* Only a queue that was empty ends competitive mode */
+static bool santacruz_may_compete(void)
+{
+	return READ_ONCE(compete) && READ_ONCE(drain_s);
+}
+
 /* Others fill the queue: what CUBIC does after a congestion, from the window of before */
 static void santacruz_compete(struct sock *sk)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
 
-	if (sc->compete || !READ_ONCE(compete))
+	if (sc->compete || !santacruz_may_compete())
 		return;
 	sc->compete = 1;
 	sc->company = 1;
@@ -745,7 +762,8 @@ static void santacruz_drain(struct sock *sk, u32 level_us, s32 op)
 
 	sc->ref_us = min(sc->ref_us, level_us);
 	sc->run = min(sc->run + 1, SANTACRUZ_RUN_MAX);
-	if (sc->run < SANTACRUZ_DRAIN_ROUNDS || now_ms - sc->near_ms < SANTACRUZ_DRAIN_MS)
+	if (sc->run < SANTACRUZ_DRAIN_ROUNDS ||
+	    santacruz_near_ms(sc, now_ms) < SANTACRUZ_DRAIN_MS)
 		return;
 	sc->near_ms = now_ms;
 	santacruz_enter(sc, SANTACRUZ_STEADY);
@@ -839,7 +857,7 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 	}
 	/* Not ours: it would not answer more packets taken out either */
 	if (((stands && santacruz_law_gave_way(&a)) || foreign) && !sc->sudden && !grew &&
-	    READ_ONCE(compete)) {
+	    santacruz_may_compete()) {
 		bool patient = sc->run >= SANTACRUZ_PATIENCE_ROUNDS;
 
 		/* Who fills a queue loses by it, when packets wait longest */
@@ -857,6 +875,16 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 						     santacruz_burst_pkts(sk)));
 }
 
+/* Newly lost: what an ACK has reported, and what RACK's timer has found since the one before */
+static u32 santacruz_lost(struct sock *sk, u32 reported)
+{
+	struct santacruz *sc = inet_csk_ca(sk);
+	u8 found = tcp_sk(sk)->lost - sc->lost - reported;
+
+	sc->lost = tcp_sk(sk)->lost;
+	return reported + found;
+}
+
 /* A link's loss changes nothing. Congestion although n_op wait, no more: others fill the queue */
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 {
@@ -867,12 +895,13 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	/* A loss of the same queue again, or of what slow start has sent, says nothing of others */
 	bool steady = sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->slow;
 	bool startup = sc->phase == SANTACRUZ_STARTUP;
+	u32 lost = santacruz_lost(sk, max(rs->losses, 0));
 	bool congested, not_full;
 
-	if (rs->losses <= 0)
+	if (!lost)
 		return;
 	not_full = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,
-				   rtt_us / tcp_snd_cwnd(tcp_sk(sk)), rs->losses,
+				   rtt_us / tcp_snd_cwnd(tcp_sk(sk)), lost,
 				   startup && sc->of_path, startup || sc->slow);
 	congested = !READ_ONCE(discriminate) || loss_delay_heavy(&sc->loss) ||
 		    !(not_full || loss_delay_of_link(&sc->loss) || loss_delay_open(&sc->loss));
@@ -881,7 +910,7 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 		return;
 	santacruz_reduce(sk);
 	if (steady && as_meant && !sc->lowering && !santacruz_noisy(sc))
-		sc->compete = READ_ONCE(compete);
+		sc->compete = santacruz_may_compete();
 }
 
 static void santacruz_steer(struct sock *sk, u32 level_us, u32 last_us)
@@ -977,7 +1006,8 @@ static void santacruz_check_startup(struct sock *sk, u32 level_us, u32 last_us, 
 	santacruz_startup_longer(sc, level_us, last_us);
 	sc->run = 0;
 	if (held)
-		santacruz_set_window(sk, SANTACRUZ_LAW_WINDOW_MAX);
+		santacruz_set_window(sk, sc->prior ? max_t(u32, sc->before, tcp_snd_cwnd(tp)) :
+					 SANTACRUZ_LAW_WINDOW_MAX);
 	if (santacruz_startup_reached(sk)) {
 		santacruz_end_startup(sk);
 	} else if (santacruz_n(sc) > op && !sc->of_path &&
@@ -1312,10 +1342,9 @@ static u32 santacruz_undo_cwnd(struct sock *sk)
 	struct santacruz *sc = inet_csk_ca(sk);
 	u32 cwnd;
 
-	if (sc->paper)
-		return tcp_reno_undo_cwnd(sk);
-	cwnd = max_t(u32, tcp_snd_cwnd(tcp_sk(sk)), sc->prior);
-	santacruz_set_window(sk, max_t(u32, sc->window, cwnd));
+	cwnd = tcp_reno_undo_cwnd(sk);
+	if (!sc->paper)
+		santacruz_set_window(sk, max_t(u32, sc->window, cwnd));
 	return cwnd;
 }
 
@@ -1335,12 +1364,18 @@ static void santacruz_timeout(struct sock *sk)
 
 static void santacruz_set_state(struct sock *sk, u8 new_state)
 {
-	const struct santacruz *sc = inet_csk_ca(sk);
+	struct santacruz *sc = inet_csk_ca(sk);
 	u8 old = inet_csk(sk)->icsk_ca_state;
 
-	if (sc->paper)
+	if (sc->paper) {
 		santacruz_paper_set_state(sk, new_state);
-	else if (new_state == TCP_CA_CWR && old != TCP_CA_CWR)
+		return;
+	}
+	/* A timeout gives all up for lost, whatever became of it */
+	if (new_state == TCP_CA_Loss)
+		sc->lost = tcp_sk(sk)->lost;
+	if (old < TCP_CA_CWR && (new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery) &&
+	    cc_window_is_marked(tcp_sk(sk)))
 		santacruz_reduce(sk);
 	else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss)
 		santacruz_timeout(sk);

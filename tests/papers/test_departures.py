@@ -67,6 +67,14 @@ def test_the_papers_know_no_drains_and_no_other_mode(bulk: Compared) -> None:
         assert not np.array_equal(*(bulk.flow(cc, column) for cc in drains))
 
 
+def test_no_competitive_mode_without_drains(run_json: Run, tmp_path: Path) -> None:
+    """Nothing would end it: two CUBIC leave the same as with compete=0, not a byte more."""
+    ccs = (f"{OURS}:drain_s=0", f"{OURS}:compete=0,drain_s=0", OURS)
+    company = Compared(run_json, tmp_path, "real_networks-company@two", *ccs, duration_s=30, sweep="{}")
+    sent = [[flow["goodput_mbit"] for flow in company.result[cc]["flows"]] for cc in ccs]
+    assert sent[0] == sent[1] != sent[2]
+
+
 def test_a_longer_path_is_a_queue_to_the_papers(run_json: Run, tmp_path: Path) -> None:
     """+30 ms forward at 8 s: 30 packets that no step shortens."""
     step = Compared(
