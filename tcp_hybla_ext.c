@@ -17,7 +17,7 @@
  * With rho = 1 its window is Reno's. What the kernel asks for beyond the paper:
  *  - increments are per acknowledged segment, not per ACK;
  *  - the initial window is at least the kernel's, and larger only if paced;
- *  - ACKs of a sender that the application limits are no train;
+ *  - ACKs of what the application sends bit by bit, or pacing spaces, are no train;
  *  - before the first threshold is known slow start is Reno's, since 2^rho - 1
  *    reaches any threshold with one ACK; without an estimate the kernel's;
  *  - 2^rho - 1 stops at 2^15 segments.
@@ -139,11 +139,17 @@ static bool hybla_begin(struct sock *sk, const struct hybla_law *rho,
 }
 
 /* ACKs of what an application sends bit by bit are as far apart as that: no train */
-static void hybla_check_train(struct ack_train *train,
-			      const struct tcp_sock *tp)
+static bool hybla_is_limited(const struct tcp_sock *tp)
 {
-	if (tp->app_limited && !after(tp->delivered, tp->app_limited))
-		train->running = false;
+	return tp->app_limited && !after(tp->delivered, tp->app_limited);
+}
+
+/* These ACKs are of packets behind the first ten, which the kernel spaces: no train either */
+static bool hybla_train_is_over(const struct tcp_sock *tp, u32 train_pkts,
+				u32 pkts)
+{
+	return READ_ONCE(pacing) && tp->delivered - pkts > TCP_INIT_CWND &&
+	       train_pkts < HYBLA_TRAIN_MAX_PKTS - 1;
 }
 
 /*
@@ -160,9 +166,13 @@ static bool hybla_estimate_ssthresh(struct sock *sk, struct ack_train *train,
 	*bdp = 0;
 	if (!tcp_in_slow_start(tp))
 		return false;
-	*bdp = ack_train_add(train, now_us, pkts, rtt_us);
-	if (!*bdp && train->pkts < HYBLA_TRAIN_MAX_PKTS)
-		return true;
+	if (!hybla_train_is_over(tp, train->pkts, pkts)) {
+		train->running &= !hybla_is_limited(tp);
+		if (!hybla_is_limited(tp))
+			*bdp = ack_train_add(train, now_us, pkts, rtt_us);
+		if (!*bdp && train->pkts < HYBLA_TRAIN_MAX_PKTS)
+			return true;
+	}
 	WRITE_ONCE(tp->snd_ssthresh,
 		   *bdp ? clamp(*bdp, CC_WINDOW_MIN, tp->snd_cwnd_clamp) :
 			  TCP_INFINITE_SSTHRESH);
@@ -236,7 +246,6 @@ static void hybla_paper_pkts_acked(struct sock *sk,
 		h->rtt_min_us = min(h->rtt_min_us, h->rtt_us);
 	}
 	hybla_set_rho(&h->rho, h->rtt_min_us);
-	hybla_check_train(&h->train, tp);
 	if (h->first && pkts)
 		h->first = hybla_estimate_ssthresh(sk, &h->train,
 						   (u32)tp->tcp_mstamp, pkts,
@@ -762,7 +771,6 @@ static void hybla_first(struct sock *sk, u32 pkts, u32 rtt_us, u32 back_us)
 		hybla_first_rest(sk, rtt_us);
 		return;
 	}
-	hybla_check_train(&h->train, tcp_sk(sk));
 	/* All of the first window is out */
 	if (!h->train.running)
 		h->claim_end = tcp_sk(sk)->delivered +

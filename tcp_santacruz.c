@@ -879,10 +879,11 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 static u32 santacruz_lost(struct sock *sk, u32 reported)
 {
 	struct santacruz *sc = inet_csk_ca(sk);
-	u8 found = tcp_sk(sk)->lost - sc->lost - reported;
+	/* Below 0: what an MTU probe has lost is reported after the state that forgets it */
+	s8 found = tcp_sk(sk)->lost - sc->lost - reported;
 
 	sc->lost = tcp_sk(sk)->lost;
-	return reported + found;
+	return reported + max_t(s32, found, 0);
 }
 
 /* A link's loss changes nothing. Congestion although n_op wait, no more: others fill the queue */
@@ -1343,8 +1344,12 @@ static u32 santacruz_undo_cwnd(struct sock *sk)
 	u32 cwnd;
 
 	cwnd = tcp_reno_undo_cwnd(sk);
-	if (!sc->paper)
-		santacruz_set_window(sk, max_t(u32, sc->window, cwnd));
+	if (sc->paper)
+		return cwnd;
+	santacruz_set_window(sk, max_t(u32, sc->window, cwnd));
+	/* Slow start ends there, as before the timeout */
+	if (sc->phase == SANTACRUZ_STARTUP && sc->prior)
+		sc->before = sc->window;
 	return cwnd;
 }
 
@@ -1374,8 +1379,8 @@ static void santacruz_set_state(struct sock *sk, u8 new_state)
 	/* A timeout gives all up for lost, whatever became of it */
 	if (new_state == TCP_CA_Loss)
 		sc->lost = tcp_sk(sk)->lost;
-	if (old < TCP_CA_CWR && (new_state == TCP_CA_CWR || new_state == TCP_CA_Recovery) &&
-	    cc_window_is_marked(tcp_sk(sk)))
+	if (old < TCP_CA_CWR && (new_state == TCP_CA_CWR || (new_state == TCP_CA_Recovery &&
+							     cc_window_is_marked(tcp_sk(sk)))))
 		santacruz_reduce(sk);
 	else if (new_state == TCP_CA_Loss && old != TCP_CA_Loss)
 		santacruz_timeout(sk);

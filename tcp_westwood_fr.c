@@ -439,7 +439,8 @@ static void westwood_set_window(struct sock *sk, u32 pkts, u32 lost)
 		westwood_recover(sk, pkts, lost);
 		return;
 	}
-	if (w->cut && state != TCP_CA_Loss)
+	/* Without SACK an undo may leave a recovery open, with the threshold of before it */
+	if (w->cut && state != TCP_CA_Loss && tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
 		tcp_snd_cwnd_set(tp, w->paper ? tp->snd_ssthresh :
 				 min(tcp_snd_cwnd(tp), tp->snd_ssthresh));
 	w->cut = false;

@@ -108,13 +108,15 @@ static inline u32 cc_window_marked(u32 cwnd)
  * @tp: socket, asked in .ssthresh or when a state begins
  *
  * The receiver is told that the mark was answered, with a loss at the same time, too. The
- * stack keeps no threshold for an undo then (RFC 3168, section 6.1.2).
+ * stack keeps no threshold for an undo then (RFC 3168, section 6.1.2). Nor is anything missing
+ * after a loss that a probe has repaired (RFC 8985, section 7.4.2).
  *
- * Return: for a mark, a packet dropped on this host, or a loss that a probe repaired.
+ * Return: for a mark, a packet dropped on this host, or such a loss.
  */
 static inline bool cc_window_is_marked(const struct tcp_sock *tp)
 {
-	return !tp->prior_ssthresh;
+	return !tp->prior_ssthresh ||
+	       !(tp->lost_out || tp->retrans_out || tp->sacked_out);
 }
 
 /**

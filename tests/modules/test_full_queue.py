@@ -90,4 +90,4 @@ def test_a_timeout_while_the_path_is_looked_at(run_json: Run, tmp_path: Path, cc
     """The window that a probe holds is none to go on with: two of 15 outages left westwood_fr 1.6 of 10 Mbit/s."""
     (tmp_path / "outage.toml").write_text(OUTAGE)
     runs = run_json(tmp_path / "outage.toml", "--cc", cc, "--seed", "1", "--out", tmp_path)
-    assert min(run["flows"][0]["steady_goodput_mbit"] for run in runs) >= 0.85 * 10
+    assert min(run["flows"][0]["steady_goodput_mbit"] for run in runs) >= 0.9 * 10

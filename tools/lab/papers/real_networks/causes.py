@@ -14,10 +14,6 @@ HALF_OF_THE_TIME = (
     "on a round trip of 100 ms it takes turns: it competes in 68 % of the rounds (CUBIC, 0.5 BDP), and gives way in "
     "the others"
 )
-TINY_WINDOWS = (
-    "50 flows behind ten packets have windows of three; all but 4 of 11,470 losses are taken for congestion, as CUBIC "
-    "takes them, and CUBIC drops 11,174 packets there: why this drops more is not known"
-)
 OF_THE_LINK = (
     "a queue that is held short, and jitter, make a lost packet's neighbour wait about as long as the mean: losses of "
     "the link are taken for a full queue's"
