@@ -145,10 +145,10 @@ static bool hybla_is_limited(const struct tcp_sock *tp)
 }
 
 /* These ACKs are of packets behind the first ten, which the kernel spaces: no train either */
-static bool hybla_train_is_over(const struct tcp_sock *tp, u32 train_pkts,
-				u32 pkts)
+static bool hybla_train_is_over(const struct sock *sk, u32 train_pkts, u32 pkts)
 {
-	return READ_ONCE(pacing) && tp->delivered - pkts > TCP_INIT_CWND &&
+	return READ_ONCE(sk->sk_pacing_status) != SK_PACING_NONE &&
+	       tcp_sk(sk)->delivered - pkts > TCP_INIT_CWND &&
 	       train_pkts < HYBLA_TRAIN_MAX_PKTS - 1;
 }
 
@@ -166,7 +166,7 @@ static bool hybla_estimate_ssthresh(struct sock *sk, struct ack_train *train,
 	*bdp = 0;
 	if (!tcp_in_slow_start(tp))
 		return false;
-	if (!hybla_train_is_over(tp, train->pkts, pkts)) {
+	if (!hybla_train_is_over(sk, train->pkts, pkts)) {
 		train->running &= !hybla_is_limited(tp);
 		if (!hybla_is_limited(tp))
 			*bdp = ack_train_add(train, now_us, pkts, rtt_us);
