@@ -167,8 +167,9 @@ static bool hybla_estimate_ssthresh(struct sock *sk, struct ack_train *train,
 	if (!tcp_in_slow_start(tp))
 		return false;
 	if (!hybla_train_is_over(sk, train->pkts, pkts)) {
-		train->running &= !hybla_is_limited(tp);
-		if (!hybla_is_limited(tp))
+		if (hybla_is_limited(tp))
+			train->running = false;
+		else
 			*bdp = ack_train_add(train, now_us, pkts, rtt_us);
 		if (!*bdp && train->pkts < HYBLA_TRAIN_MAX_PKTS)
 			return true;
@@ -1063,10 +1064,10 @@ static void hybla_after_idle(struct sock *sk)
 {
 	struct hybla *h = inet_csk_ca(sk);
 
-	if (!inet_csk(sk)->icsk_ca_initialized || !cc_window_is_idle(sk))
+	if (!inet_csk(sk)->icsk_ca_initialized ||
+	    !cc_path_after_idle(sk, &h->path, h->wnd))
 		return;
 	hybla_end_first(sk);
-	cc_path_after_idle(sk, &h->path, h->wnd);
 	cc_window_pace(sk);
 }
 

@@ -1398,11 +1398,11 @@ static void santacruz_after_idle(struct sock *sk)
 	if (!inet_csk(sk)->icsk_ca_initialized || idle <= inet_csk(sk)->icsk_rto)
 		return;
 	if (sc->paper) {
-		cc_window_after_idle(sk);
+		cc_window_after_idle(sk, tcp_snd_cwnd(tcp_sk(sk)));
 		return;
 	}
 	if (idle > SANTACRUZ_IDLE_S * HZ)
-		cc_window_after_idle(sk);
+		cc_window_after_idle(sk, tcp_snd_cwnd(tcp_sk(sk)));
 	cc_window_want_pacing(sk);
 	cc_window_pace_at(sk, 100);
 }

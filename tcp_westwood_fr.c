@@ -605,7 +605,7 @@ static void westwood_after_idle(struct sock *sk)
 {
 	struct westwood *w = inet_csk_ca(sk);
 
-	if (inet_csk(sk)->icsk_ca_initialized && cc_window_is_idle(sk))
+	if (inet_csk(sk)->icsk_ca_initialized)
 		cc_path_after_idle(sk, &w->path, w->wnd);
 }
 

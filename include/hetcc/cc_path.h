@@ -209,14 +209,18 @@ static inline void cc_path_timeout(struct sock *sk, struct minrtt_probe *p,
  * @sk: socket
  * @p: path
  * @wnd: window before the probe, to which that is done
+ *
+ * Return: the window has changed.
  */
-static inline void cc_path_after_idle(struct sock *sk, struct minrtt_probe *p,
+static inline bool cc_path_after_idle(struct sock *sk, struct minrtt_probe *p,
 				      u32 wnd)
 {
-	if (p->probing)
-		tcp_snd_cwnd_set(tcp_sk(sk), max(wnd, CC_WINDOW_MIN));
+	u32 cwnd = p->probing ? max(wnd, CC_WINDOW_MIN) : tcp_snd_cwnd(tcp_sk(sk));
+
+	if (!cc_window_after_idle(sk, cwnd))
+		return false;
 	minrtt_probe_abort(p);
-	cc_window_after_idle(sk);
+	return true;
 }
 
 /* Another path, on which slow start begins anew: nothing is known of what it carries */

@@ -120,37 +120,28 @@ static inline bool cc_window_is_marked(const struct tcp_sock *tp)
 }
 
 /**
- * cc_window_is_idle() - was no data sent for longer than a timeout?
- * @sk: socket
- *
- * Return: the window is to be halved for that.
- */
-static inline bool cc_window_is_idle(const struct sock *sk)
-{
-	u32 idle = tcp_jiffies32 - tcp_sk(sk)->lsndtime;
-
-	return idle > inet_csk(sk)->icsk_rto &&
-	       READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle);
-}
-
-/**
  * cc_window_after_idle() - halve the window for each timeout without data (RFC 2861)
  * @sk: socket
+ * @cwnd: window before it was silent, segments
  *
  * The stack leaves that to a module that has the whole window.
+ *
+ * Return: the window has changed.
  */
-static inline void cc_window_after_idle(struct sock *sk)
+static inline bool cc_window_after_idle(struct sock *sk, u32 cwnd)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 idle = tcp_jiffies32 - tp->lsndtime, rto = inet_csk(sk)->icsk_rto;
-	u32 cwnd = tcp_snd_cwnd(tp);
 
-	if (!cc_window_is_idle(sk))
-		return;
+	if (idle <= rto ||
+	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
+		return false;
+	tcp_snd_cwnd_set(tp, cwnd);
 	WRITE_ONCE(tp->snd_ssthresh, tcp_current_ssthresh(sk));
 	for (; idle > rto && cwnd > TCP_INIT_CWND; idle -= rto)
 		cwnd = max(cwnd / 2, TCP_INIT_CWND);
 	tcp_snd_cwnd_set(tp, cwnd);
+	return true;
 }
 
 /**
