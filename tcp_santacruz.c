@@ -875,17 +875,6 @@ static void santacruz_lower(struct sock *sk, u32 level_us, u32 last_us, s32 op)
 						     santacruz_burst_pkts(sk)));
 }
 
-/* Newly lost: what an ACK has reported, and what RACK's timer has found since the one before */
-static u32 santacruz_lost(struct sock *sk, u32 reported)
-{
-	struct santacruz *sc = inet_csk_ca(sk);
-	/* Below 0: what an MTU probe has lost is reported after the state that forgets it */
-	s8 found = tcp_sk(sk)->lost - sc->lost - reported;
-
-	sc->lost = tcp_sk(sk)->lost;
-	return reported + max_t(s32, found, 0);
-}
-
 /* A link's loss changes nothing. Congestion although n_op wait, no more: others fill the queue */
 static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 {
@@ -896,9 +885,10 @@ static void santacruz_loss(struct sock *sk, const struct rate_sample *rs)
 	/* A loss of the same queue again, or of what slow start has sent, says nothing of others */
 	bool steady = sc->phase == SANTACRUZ_STEADY && !sc->reduced && !sc->slow;
 	bool startup = sc->phase == SANTACRUZ_STARTUP;
-	u32 lost = santacruz_lost(sk, max(rs->losses, 0));
+	u32 lost = cc_window_lost(tcp_sk(sk), sc->lost, max(rs->losses, 0));
 	bool congested, not_full;
 
+	sc->lost = tcp_sk(sk)->lost;
 	if (!lost)
 		return;
 	not_full = loss_delay_lost(&sc->loss, santacruz_wait_us(sc, rtt_us), sc->min_us,

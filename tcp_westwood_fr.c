@@ -74,6 +74,8 @@
 #define WESTWOOD_GFR_MS		500U
 /* Bits of jiffies that a time is kept in: 32 s at 1000 Hz */
 #define WESTWOOD_STAMP_MASK	0x7fffU
+/* Packets that a probe remembers at most */
+#define WESTWOOD_WND_MAX	((1U << 24) - 1)
 
 CC_PARAM_UINT(paper, 0, 0, 1,
 	      "1: the paper's rules alone (0, 1); default 0");
@@ -86,7 +88,8 @@ CC_PARAM_MILLI(a, 1000, 1000, 16000,
  * @busy: the other one
  * @path: minimum round trip
  * @full: what losses have to do with queues
- * @wnd: window that comes back after a probe at the path
+ * @wnd: window that comes back after a probe at the path, packets
+ * @lost: tp->lost at the latest look, lower bits
  * @gfr_stamp: time of GFR's last look, lower bits of jiffies
  * @shown: congestion has shown on this path where slow start should have ended
  * @paper: @bwe is in use, not @busy
@@ -101,7 +104,8 @@ struct westwood {
 	};
 	struct minrtt_probe path;
 	struct full_queue full;
-	u32 wnd;
+	u32 wnd:24,
+	    lost:8;
 	u16 gfr_stamp:15,
 	    shown:1;
 	u16 paper:1,
@@ -119,6 +123,7 @@ static void westwood_init(struct sock *sk)
 	cc_path_init(tp, &w->path);
 	full_queue_init(&w->full);
 	w->paper = READ_ONCE(paper);
+	w->lost = tp->lost;
 	w->gfr_stamp = tcp_jiffies32;
 	cc_window_pace(sk);
 }
@@ -474,10 +479,12 @@ static void westwood_round(struct sock *sk)
 {
 	struct westwood *w = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 wnd = w->wnd;
 
-	if (cc_path_round(sk, &w->path, &w->wnd, cc_path_least_us(&w->path),
+	if (cc_path_round(sk, &w->path, &wnd, cc_path_least_us(&w->path),
 			  cc_path_wait_us(tp, &w->path)))
 		westwood_new_path(w);
+	w->wnd = min(wnd, WESTWOOD_WND_MAX);
 	if (w->busy.proven && !w->shown && !tp->delivered_ce)
 		westwood_raise_ssthresh(sk, westwood_bdp(sk, FIXED_MILLI));
 }
@@ -537,10 +544,13 @@ static void westwood_pace(struct sock *sk, u32 pkts)
 
 static void westwood_ack(struct sock *sk, const struct rate_sample *rs)
 {
+	struct westwood *w = inet_csk_ca(sk);
 	u32 rtt_us = rs->rtt_us > 0 ? fixed_sat_u32(rs->rtt_us) : 0;
+	u32 lost = cc_window_lost(tcp_sk(sk), w->lost, max(rs->losses, 0));
 
-	westwood_measure(sk, rs->acked_sacked, rs->losses, rtt_us);
-	westwood_set_window(sk, rs->acked_sacked, rs->losses);
+	w->lost = tcp_sk(sk)->lost;
+	westwood_measure(sk, rs->acked_sacked, lost, rtt_us);
+	westwood_set_window(sk, rs->acked_sacked, lost);
 	westwood_pace(sk, rs->acked_sacked);
 	cc_window_pace(sk);
 }
@@ -614,7 +624,11 @@ static void westwood_set_state(struct sock *sk, u8 new_state)
 {
 	struct westwood *w = inet_csk_ca(sk);
 
-	if (new_state != TCP_CA_Loss || w->paper)
+	if (new_state != TCP_CA_Loss)
+		return;
+	/* A timeout gives all up for lost, whatever became of it */
+	w->lost = tcp_sk(sk)->lost;
+	if (w->paper)
 		return;
 	bw_busy_pause(&w->busy);
 	cc_path_timeout(sk, &w->path, w->wnd);

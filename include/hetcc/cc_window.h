@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Window of a connection: the least one, pacing, marks, idle time.
+ * Window of a connection: the least one, pacing, losses, marks, idle time.
  */
 #ifndef HETCC_CC_WINDOW_H
 #define HETCC_CC_WINDOW_H
@@ -88,6 +88,24 @@ static inline void cc_window_pace(struct sock *sk)
 static inline bool cc_window_has_room(const struct tcp_sock *tp, u32 pkts)
 {
 	return tcp_packets_in_flight(tp) + pkts < tcp_snd_cwnd(tp);
+}
+
+/**
+ * cc_window_lost() - segments lost since the latest look
+ * @tp: socket
+ * @seen: lower 8 bits of tp->lost at that look
+ * @reported: those that the ACK of now has found (rate_sample.losses), 0 or more
+ *
+ * What RACK's timer finds between two ACKs is in no rate sample. More than 127 of these
+ * count as none, as does what an MTU probe has lost and forgets.
+ *
+ * Return: segments.
+ */
+static inline u32 cc_window_lost(const struct tcp_sock *tp, u8 seen, u32 reported)
+{
+	s8 found = tp->lost - seen - reported;
+
+	return reported + max_t(s32, found, 0);
 }
 
 /**

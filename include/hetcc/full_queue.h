@@ -58,17 +58,18 @@
 
 /**
  * struct full_queue - how losses lie among the waits
- * @mean: mean wait of pairs (the longer of two in a row), times 2^FULL_QUEUE_MEAN_SHIFT
+ * @mean: mean wait of pairs (the longer of two in a row, @high at most), times
+ *	2^FULL_QUEUE_MEAN_SHIFT; never above @high by more than its fraction
  * @last: latest wait
  * @edge: the pair beside the latest gap, the latest where nothing is missing
  * @high: longest wait of two in a row of late
  * @bits: evidence of a full queue, in units of 2/3 of a bit, +-FULL_QUEUE_MAX
- * @low: shortest pair of the open round
+ * @low: shortest wait of the open round
  * @rate: share of the packets lost of late, Q16
  * @shift: the mean is of 2^FULL_QUEUE_PKTS_SHIFT times 2^shift
  * @gap: packets are missing
  * @told: a loss of the open round has counted
- * @stood: so many rounds, FULL_QUEUE_STANDS at most, in which every pair waited for half
+ * @stood: so many rounds, FULL_QUEUE_STANDS at most, in which every packet waited for half
  *	of the longest at least
  */
 struct full_queue {
@@ -114,13 +115,15 @@ static inline void full_queue_add(struct full_queue *q, u32 rtt_us, u32 min_us,
 	/* A single one may have waited for something else: an ACK that was delayed */
 	q->high = max_t(u32, q->high, min_t(u32, q->last, wait));
 	q->last = wait;
-	q->low = min_t(u32, q->low, pair);
-	/* Towards the pair and not beyond it: below 2^32 */
-	q->mean = q->mean - (q->mean >> shift) +
-		  (pair << (FULL_QUEUE_MEAN_SHIFT - shift));
 	if (!gap || !q->gap || repair)
 		q->edge = pair;
 	q->gap = gap;
+	q->low = min_t(u32, q->low, wait);
+	/* Nor does it move the mean: where few are in flight that would be above all others */
+	pair = min_t(u32, pair, q->high);
+	/* Towards the pair and not beyond it: below 2^32 */
+	q->mean = q->mean - (q->mean >> shift) +
+		  (pair << (FULL_QUEUE_MEAN_SHIFT - shift));
 }
 
 /* Return: did packets beside the latest loss wait longer than others? 0: nothing waits */
@@ -128,7 +131,7 @@ static inline int full_queue_side(const struct full_queue *q)
 {
 	u32 mean = q->mean >> FULL_QUEUE_MEAN_SHIFT;
 
-	if (q->high - min_t(u32, q->high, mean) < FULL_QUEUE_NOISE)
+	if (q->high - mean < FULL_QUEUE_NOISE)
 		return 0;
 	/* A full queue is not half empty */
 	return q->edge > mean && q->edge >= q->high / 2 ? 1 : -1;
@@ -195,8 +198,8 @@ static inline void full_queue_round(struct full_queue *q, u32 lost, u32 sent,
 static inline void full_queue_catch_up(struct full_queue *q)
 {
 	if (q->low < U16_MAX)
-		q->mean = max_t(u32, q->mean,
-				(u32)q->low << FULL_QUEUE_MEAN_SHIFT);
+		q->mean = max(q->mean, (u32)min(q->low, q->high)
+				       << FULL_QUEUE_MEAN_SHIFT);
 }
 
 /**

@@ -25,6 +25,12 @@ static u32 jitter_us(u32 packet)
 	return prng_range(0, 10000);
 }
 
+/* Nine packets of a window, and an ACK of it that was delayed: longer than any queue */
+static u32 delayed_us(u32 packet)
+{
+	return packet % 9 ? sawtooth_us(packet) : 40000;
+}
+
 /* Most wait long and a few do not: the mean is near the longest */
 static u32 mostly_long_us(u32 packet)
 {
@@ -73,6 +79,12 @@ static bool lose_full(u32 packet, u32 wait_us)
 	return packet % 80 == 60 && wait_us == 3000;
 }
 
+/* The full queue's, behind a packet that was delayed or not */
+static bool lose_delayed(u32 packet, u32 wait_us)
+{
+	return packet % 80 == 60 && packet % 9 && wait_us == 3000;
+}
+
 static bool lose_random(u32 packet, u32 wait_us)
 {
 	(void)packet;
@@ -111,18 +123,30 @@ static double wrong(wait_fn wait)
 	u32 i, found = 0;
 
 	run(&q, 5000, MIN_US, wait, lose_random);
-	for (i = 0; i < 500; i++) {
+	for (i = 0; i < 5000; i++) {
 		run(&q, 200, MIN_US, wait, lose_random);
 		found += full_queue_is_it(&q);
 	}
-	return found / 500.0;
+	return found / 5000.0;
+}
+
+/* ACKs that waited for another packet are no queue: the longest of them is not the mean's */
+static void test_delayed(void)
+{
+	struct full_queue q = fresh();
+
+	run(&q, 5000, MIN_US, delayed_us, lose_delayed);
+	EXPECT_TRUE(full_queue_is_it(&q), "delayed ACKs, full queue");
+	EXPECT_TRUE(q.mean >> FULL_QUEUE_MEAN_SHIFT < q.high, "mean %u high %u",
+		    q.mean >> FULL_QUEUE_MEAN_SHIFT, q.high);
+	EXPECT_IN(wrong(delayed_us), 0, 0.01, "delayed ACKs, link");
 }
 
 static void test_random(void)
 {
 	EXPECT_IN(wrong(jitter_us), 0, 0.01, "jitter");
 	EXPECT_IN(wrong(sawtooth_us), 0, 0.01, "sawtooth");
-	EXPECT_IN(wrong(mostly_long_us), 0, 0.01, "mostly long");
+	EXPECT_IN(wrong(mostly_long_us), 0, 0.02, "mostly long");
 	EXPECT_IN(wrong(none_us), 0, 0, "no queue");
 }
 
@@ -435,6 +459,7 @@ static void test_longer_path(void)
 
 static const struct tap_case cases[] = {
 	{ "losses of a full queue, on any path", test_full },
+	{ "delayed ACKs do not move the mean", test_delayed },
 	{ "random losses, whatever the waits", test_random },
 	{ "waits within a large window", test_large },
 	{ "packets that the mean is of", test_size },

@@ -31,12 +31,16 @@ loss_percent = 50
 
 
 @pytest.mark.parametrize("cc", ["westwood_fr", "westwood_gfr"])
-def test_many_flows_behind_a_full_queue(run_json: Run, tmp_path: Path, cc: str) -> None:
-    """Half of one window of twenty leaves the queue as it was: as a look at the path 5.0, 9.2 times Reno's drops."""
-    many = {"flow.main.count": 20, "link.bottleneck.forward.queue_pkts": 200, "sweep": "{}", "duration_s": 25}
+@pytest.mark.parametrize(("flows", "queue_pkts", "most"), [(20, 60, 1.6), (20, 200, 3)])
+def test_many_flows_behind_a_full_queue(
+    run_json: Run, tmp_path: Path, cc: str, flows: int, queue_pkts: int, most: float
+) -> None:
+    """Waits of delayed ACKs lengthened the mean and hid the queue: behind 60 packets 2.7 times Reno's drops."""
+    many = {"sweep": "{}", "duration_s": 25}
+    many |= {"flow.main.count": flows, "link.bottleneck.forward.queue_pkts": queue_pkts}
     runs = run_json("real_networks-many", "--cc", cc, "--cc", "reno", "--seed", "1", *sets(many), "--out", tmp_path)
     drops = {run["cc"]: run["queue"]["drops"] for run in runs}
-    assert drops[cc] <= 3 * drops["reno"]
+    assert drops[cc] <= most * drops["reno"]
 
 
 def test_a_link_that_was_away(run_json: Run, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@
 
 static bool is_state(const struct full_queue *q)
 {
-	return q->mean <= (u32)U16_MAX << FULL_QUEUE_MEAN_SHIFT &&
+	return q->mean >> FULL_QUEUE_MEAN_SHIFT <= q->high &&
 	       q->bits >= -FULL_QUEUE_MAX &&
 	       q->bits <= FULL_QUEUE_MAX;
 }
