@@ -119,7 +119,7 @@ static inline void full_queue_add(struct full_queue *q, u32 rtt_us, u32 min_us,
 		q->edge = pair;
 	q->gap = gap;
 	q->low = min_t(u32, q->low, wait);
-	/* Nor does it move the mean: where few are in flight that would be above all others */
+	/* Nor does it lift the mean, where few are in flight above what any other waits */
 	pair = min_t(u32, pair, q->high);
 	/* Towards the pair and not beyond it: below 2^32 */
 	q->mean = q->mean - (q->mean >> shift) +
